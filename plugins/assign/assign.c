@@ -24,7 +24,7 @@ typedef struct reader {
   const uint8_t *births;        /* by node row */
   uint32_t *ids;                /* by position */
   uint32_t *home;               /* by output: the input in whose memory it may lie, a value row; 0: none */
-  uint32_t *updater; /* by value row: the position + 1 of the node that makes what is to lie in this input's memory */
+  uint32_t *updater; /* by value row: the position + 1 of the node that makes what is to be in this input's memory */
   edge_t *edges;
   uint64_t n_edges;
 } reader_t;
@@ -78,8 +78,8 @@ static aot_status_t find_homes(reader_t *r) {
 
 static void add_edge(reader_t *r, uint32_t from, uint32_t to) { r->edges[r->n_edges++] = (edge_t){from, to}; }
 
-/* Operands; effects and collectives in their order; and what writes over an input's memory behind what reads it, as far
- * as it stands behind that already: so that no copy of the new value has to wait. */
+/* Operands; effects and collectives in their order; and what writes over an input's memory after what reads it, as far
+ * as it follows that already: so that no copy of the new value has to wait. */
 static void add_edges_of(reader_t *r, uint32_t n, uint32_t *last_effect) {
   for (uint32_t k = 0; k < r->nodes[n].n_operands; k++) {
     const uint32_t v = operands_of(r, n)[k], from = v ? maker(r, v) : 0;
@@ -111,7 +111,7 @@ static aot_status_t read_order(reader_t *r, as_graph_t *out) {
 
 /* ---- who runs what ---- */
 
-/* A graph whose sizes or numbers only a run tells stays whole: nothing that lies between parts could be given memory
+/* A graph whose sizes or numbers only a run reports stays whole: nothing that is between parts could be given memory
  * before it. */
 static uint32_t what_keeps_it_whole(const reader_t *r) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(r->p, aot_snap_value_t, values);
@@ -157,9 +157,9 @@ static aot_status_t colour_nodes(const reader_t *r, uint32_t *colour) {
   return AOT_OK;
 }
 
-/* ---- which outputs may lie where their old values do ---- */
+/* ---- which outputs may be where their old values do ---- */
 
-/* An output that no node makes is handed over; so is one whose old value is read, or is an output itself, behind the
+/* An output that no node makes is handed over; so is one whose old value is read, or is an output itself, after the
  * part that writes it. */
 static aot_status_t find_places(const reader_t *r, const as_division_t *d, uint8_t *in_place) {
   const aot_snap_port_t *out = AOT_SNAP_ROWS(r->p, aot_snap_port_t, ports) + r->graph->output_begin;

@@ -35,7 +35,7 @@ static aot_status_t put_cost(const aot_cost_sink_t *sink, const aot_node_cost_t 
   return AOT_OK;
 }
 
-/* Who does not tell costs makes views of what the operators call so. */
+/* Who does not report costs makes views of what the operators call so. */
 static void take_flags(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t backend) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(snapshot, aot_snap_node_t, nodes);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(snapshot, aot_snap_op_t, ops);
@@ -58,7 +58,7 @@ static aot_status_t ask(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t 
 
 /* ---- what is withheld: "NAME=OPERATOR,OPERATOR;NAME=.." ---- */
 
-/* The text up to the first `mark`, which is taken off it with that mark. */
+/* The text up to the first `mark`, which is removed it with that mark. */
 static aot_str_t cut(aot_str_t *text, char mark) {
   const char *at = text->size ? memchr(text->data, mark, (size_t)text->size) : NULL;
   const aot_str_t first = {text->data, at ? (uint64_t)(at - text->data) : text->size};

@@ -1,4 +1,4 @@
-/* Who would run what: every backend is asked about every node. */
+/* Who would run what: every backend is queried about every node. */
 #ifndef AS_CLAIMS_H
 #define AS_CLAIMS_H
 

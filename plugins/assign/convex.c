@@ -22,7 +22,7 @@ static uint32_t take(ready_t *r, uint32_t colour) {
   return node;
 }
 
-/* From `colour` on; part[n] for every node. Answers how many parts. waits: by node, how many stand before it. */
+/* From `colour` on; part[n] for every node. Answers how many parts. waits: by node, how many precedes it. */
 static uint32_t run(const as_graph_t *g, const uint32_t *colours, uint32_t n_colours, uint32_t colour, ready_t *ready,
                     uint32_t *waits, uint32_t *part) {
   uint32_t n_done = 0, n_parts = 0;

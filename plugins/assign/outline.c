@@ -23,7 +23,7 @@ typedef struct outliner {
   const uint32_t *part, *backend; /* as_outline */
   const uint8_t *in_place;
   uint32_t n_values;                    /* value ids are below; of the divided graph */
-  uint32_t *now;                        /* by value: what stands for it in the divided graph */
+  uint32_t *now;                        /* by value: what represents it in the divided graph */
   uint32_t *taken;                      /* by value: the last part + 1 that took it as an input */
   uint8_t *is_crossing;                 /* by value: another part reads it */
   uint32_t *of_input;                   /* by value: the input + 1 that it is */
@@ -176,7 +176,7 @@ static aot_status_t give_result(outliner_t *o, uint32_t value) {
   return AOT_OK;
 }
 
-/* The call, at the end of the divided graph; its results stand for what the part computes. */
+/* The call, at the end of the divided graph; its results represent what the part computes. */
 static aot_status_t finish_part(outliner_t *o) {
   aot_prog_t *p = o->s->prog;
   const aot_op_t op = o->graph->op_find(p, aot_str("aot.part.default"));
@@ -188,7 +188,7 @@ static aot_status_t finish_part(outliner_t *o) {
                                 .types = o->types};
   aot_node_info_t call = {.struct_size = sizeof call};
   aot_node_t made;
-  for (uint32_t r = 0; r < o->n_results; r++) /* as they lie in the part: offsets, too */
+  for (uint32_t r = 0; r < o->n_results; r++) /* in its layout in the part: offsets, too */
     AOT_TRY(o->graph->value_type(p, (aot_value_t){o->results[r].value}, &o->types[r]));
   if (op.id == AOT_NO_ID)
     return as_fail(o->s, AOT_NO_ID, "assign.operator", NULL, "no opset has the operator aot.part.default");
@@ -223,7 +223,7 @@ static aot_status_t make_part(outliner_t *o, uint32_t number) {
   return finish_part(o);
 }
 
-/* Outputs that are inputs, and new values whose old ones are read behind the part that makes them: a part without
+/* Outputs that are inputs, and new values whose old ones are read after the part that makes them: a part without
  * nodes, of the backend that takes what others leave, hands them over. */
 static aot_status_t hand_over(outliner_t *o) {
   const uint32_t n = o->graph->n_outputs(o->s->prog, o->of);

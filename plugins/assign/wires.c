@@ -30,7 +30,8 @@ static aot_status_t eval_hints(const as_stage_t *s, const aot_snapshot_t *p, int
   return sn_exprs_eval(p, hints, p->symbols.count, *out, &error);
 }
 
-/* By value row: the wire + 1. What is a leaf that the graph does not write stays where it is read; copies are kept. */
+/* By value row: the wire + 1. What is a leaf that the graph does not write stays where it is read; copies are
+ * stored. */
 static void find_wires(const aot_snapshot_t *p, const aot_snap_graph_t *g, const int64_t *exprs, uint32_t *of,
                        as_wires_t *w) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(p, aot_snap_value_t, values);

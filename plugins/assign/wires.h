@@ -1,4 +1,4 @@
-/* Wires: between what is made and who reads it, which may be on different devices; and how long it takes to move what
+/* Wires: between what is made and what reads it, which may be on different devices; and how long it takes to move what
  * is on them. */
 #ifndef AS_WIRES_H
 #define AS_WIRES_H
@@ -7,7 +7,7 @@
 #include <aot/snapshot.h>
 
 typedef struct as_wire {
-  uint32_t maker;      /* position + 1 of the node that makes it, or writes it anew; 0: it comes from outside */
+  uint32_t maker;      /* position + 1 of the node that makes it, or writes it again; 0: it comes from outside */
   uint32_t is_wanted;  /* outside, as a result of the graph */
   uint32_t begin, end; /* its readers */
   uint64_t nbytes;

@@ -8,7 +8,7 @@ typedef struct sum {
   uint64_t at_most;     /* .. or guessed */
   uint32_t n_computing;
   uint32_t backend, next;       /* next: where its first node would go */
-  uint8_t is_timed, is_guessed; /* both are told, the last is, for every node that computes */
+  uint8_t is_timed, is_guessed; /* both are reported, the last is, for every node that computes */
   uint8_t can_move;             /* every node has somewhere to go */
 } sum_t;
 
@@ -38,8 +38,8 @@ static void add(const as_stage_t *s, sum_t *sum, uint32_t node, uint32_t backend
 }
 
 /* A part has a submission of its own, and what lies around it has two instead of one; what it reads and makes is moved
- * where devices differ. Where no times are told it has to compute something, and preference counts, unless moving takes
- * longer than it could take elsewhere. */
+ * where devices differ. Where no times are reported it has to compute something, and preference counts, unless moving
+ * takes longer than it could take elsewhere. */
 static int is_worth(const as_stage_t *s, const sum_t *sum, const as_move_time_t *moves) {
   if (!sum->can_move) return 1;
   if (sum->n_computing < s->least_nodes) return 0;

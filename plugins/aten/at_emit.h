@@ -4,7 +4,7 @@
  *     em_x_t y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
  *     out_values[0] = em_value(e, EM(e, "exp", y));
  *
- * New nodes stand before the rewritten one and carry its origin, flags and region tag. */
+ * New nodes precedes the rewritten one and carry its origin, flags and region tag. */
 #ifndef AT_EMIT_H
 #define AT_EMIT_H
 
@@ -25,7 +25,7 @@ static inline const char *at_name(const em_t *e) { return at_of(e)->row->name; }
 /* ---- the rewritten node ---- */
 int at_in_has(em_t *e, const char *name);
 int64_t at_in_int(em_t *e, const char *name, int64_t otherwise);
-uint32_t at_in_ints(em_t *e, const char *name, const int64_t **out); /* a number stands for a list of one */
+uint32_t at_in_ints(em_t *e, const char *name, const int64_t **out); /* a number represents a list of one */
 int at_in_str_is(em_t *e, const char *name, const char *text);
 aot_type_t at_result_type(em_t *e, uint32_t i);
 

@@ -67,7 +67,7 @@ static inline em_x_t at_range(em_t *e, int64_t n, em_x_t like) {
             em_device(t.device, t.device_index));
 }
 
-/* A tensor of one value, shaped and typed as asked, on the device of `like`. */
+/* A tensor of one value, shaped and typed as queried, on the device of `like`. */
 static inline em_x_t at_filled(em_t *e, const int64_t *sizes, int32_t rank, em_x_t value, int32_t dtype, em_x_t like) {
   aot_type_t t = at_type(e, like);
   return EM(e, "full", em_list(e, sizes, (uint32_t)rank), value, em_dtype(dtype), em_none(),

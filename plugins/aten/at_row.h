@@ -10,7 +10,7 @@ struct em;
 
 /* Result types from argument types (shape.h). */
 typedef void at_infer_fn(struct at_infer *c);
-/* Equivalent simpler nodes; out_values[i] stands for result i (at_emit.h). The marks allow one function to serve a
+/* Equivalent simpler nodes; out_values[i] represents result i (at_emit.h). The marks allow one function to serve a
  * family: it reads the operator's name from the emitter's row. */
 typedef aot_status_t at_decompose_fn(struct em *e, aot_value_t *out_values);
 /* The functional form of a writing node, where renaming the operator is not enough. */

@@ -155,7 +155,7 @@ aot_status_t at_dc_dropout_attention_backward(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* The probabilities once more. rowsum(dP P) = rowsum(g y). */
+/* The probabilities again. rowsum(dP P) = rowsum(g y). */
 aot_status_t at_dc_attention_backward(em_t *e, aot_value_t *out) {
   attention_t a = read_call(e);
   em_x_t g = at_math(e, IN("grad")), p = probabilities(e, &a, scores(e, &a));

@@ -77,7 +77,7 @@ static em_x_t slopes(em_t *e, em_x_t x, em_x_t steps, int32_t dim, int64_t edge)
   return joined(e, joined(e, first, middle, dim), last, dim);
 }
 
-/* The steps along the k-th dimension that is asked for: one distance, one for each dimension, or the differences of
+/* The steps along the k-th dimension that is requested: one distance, one for each dimension, or the differences of
  * coordinates. */
 static em_x_t steps_of(em_t *e, em_x_t x, int32_t dim, uint32_t k) {
   const aot_arg_t spacing = IN("spacing");

@@ -5,7 +5,7 @@
 
 static const em_x_t contiguous = {AOT_ARG_MEMORY_FORMAT, 0, {AOT_MEMORY_CONTIGUOUS}};
 
-/* What one rank gathers, or keeps of a reduction, is its own tensor; where nobody works asynchronously, waiting is
+/* What one rank gathers, or keeps of a reduction, is its own tensor; where nothing works asynchronously, waiting is
  * nothing. Otherwise the collective is left to a backend that has ranks. */
 aot_status_t at_dc_alone(em_t *e, aot_value_t *out) {
   if (!em_is_none(IN("tensor"))) return at_give(e, IN("tensor"), out);

@@ -51,7 +51,7 @@ aot_value_t at_vi_neg(em_t *e, uint32_t index, aot_value_t base, aot_value_t upd
 
 /* ---- which decompositions hold for complex numbers ---- */
 
-/* Most decompositions are made for real numbers: a square stands for an absolute one, a transpose for an adjoint. These
+/* Most decompositions are made for real numbers: a square represents an absolute one, a transpose for an adjoint. These
  * hold for complex numbers too. */
 int at_decomposes_complex(const at_row_t *row) {
   /* clang-format off */

@@ -3,7 +3,7 @@
  * einsum takes operands two at a time, from the left or as `path` says. A dimension of a pair is one of
  *     batch: in both, needed later     summed: in both, not needed later     free: in one of them
  * so that a pair is one bmm over [batch, free, summed] and [batch, summed, free], or a product when nothing is summed.
- * Dimensions that only one of the pair has and nobody needs are summed before. */
+ * Dimensions that only one of the pair has and nothing needs are summed before. */
 #include "at_formula.h"
 #include "einsum.h"
 
@@ -225,7 +225,7 @@ aot_status_t at_dc_einsum(em_t *e, aot_value_t *out) {
   return at_give_cast(e, at_reshaped(e, ordered(e, &o[0], s.out, s.out_rank), t.sizes, t.rank), out);
 }
 
-/* tensordot: the dimensions named are summed, those of self stand before those of other */
+/* tensordot: the dimensions named are summed, those of self precedes those of other */
 aot_status_t at_dc_tensordot(em_t *e, aot_value_t *out) {
   static const char *const names[2] = {"dims_self", "dims_other"};
   em_x_t x[2] = {IN("self"), IN("other")};

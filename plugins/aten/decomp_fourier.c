@@ -142,7 +142,7 @@ aot_status_t at_dc_stft(em_t *e, aot_value_t *out) {
   return at_give(e, at_in_int(e, "return_complex", 0) ? x : EM(e, "view_as_real", x), out);
 }
 
-/* Frames [.., frames, n_fft] added up where they stand in the signal. */
+/* Frames [.., frames, n_fft] added up where they are in the signal. */
 static em_x_t overlapped(em_t *e, em_x_t frames, int64_t n_fft, int64_t hop) {
   aot_type_t t = TYPE(frames);
   int64_t sizes[3];

@@ -14,7 +14,7 @@ static em_x_t matrix_of(em_t *e) { return at_in_has(e, "A") ? IN("A") : IN("self
 
 static em_x_t inverse_of(em_t *e, em_x_t x) { return EM(e, "linalg_inv_ex", x, em_b(1)); }
 
-/* inv, cholesky, LU, LDL: the form with info, told to check it */
+/* inv, cholesky, LU, LDL: the form with info, reported to check it */
 aot_status_t at_dc_checked_factor(em_t *e, aot_value_t *out) {
   const char *name = at_name(e);
   em_x_t y, check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
@@ -66,7 +66,7 @@ aot_status_t at_dc_orgqr(em_t *e, aot_value_t *out) {
 
 static em_x_t turned(em_t *e, em_x_t x) { return EM(e, "transpose.int", x, em_i(-2), em_i(-1)); }
 
-/* linalg_svd; svd, which has V instead of its transpose, and zeros for vectors that are not asked for */
+/* linalg_svd; svd, which has V instead of its transpose, and zeros for vectors that are not requested */
 aot_status_t at_dc_svd(em_t *e, aot_value_t *out) {
   int old = at_in_has(e, "some"), vectors = !old || at_in_int(e, "compute_uv", 1);
   em_x_t full = old ? em_b(!at_in_int(e, "some", 1)) : IN("full_matrices");

@@ -1,7 +1,7 @@
 /* Losses, in terms of log_softmax, gather, where and arithmetic; their gradients. Half inputs are computed in float32.
  *
- * Class losses. Classes lie in dim 1, in dim 0 of an input without batch. A target equal to ignore_index counts for
- * nothing; it is replaced by class 0 before it is used as an index. Letters: t safe target, k kept, a = w[t] k the
+ * Class losses. Classes are in dim 1, in dim 0 of an input without batch. A target equal to ignore_index counts for
+ * nothing; it is replaced by class 0 before it is used as an index. Letters: t safe target, k stored, a = w[t] k the
  * weight of a row. */
 #include "at_formula.h"
 

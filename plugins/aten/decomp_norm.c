@@ -122,7 +122,7 @@ aot_status_t at_dc_native_layer_norm_backward(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* The statistics once more. */
+/* The statistics again. */
 aot_status_t at_dc_layer_norm_backward(em_t *e, aot_value_t *out) {
   int want[3] = {1, at_in_has(e, "weight"), at_in_has(e, "bias")};
   norm_t n = over_rows(e, at_math(e, IN("input")));
@@ -279,11 +279,11 @@ static em_x_t running(em_t *e, const norm_t *n, em_x_t old, em_x_t new_value) {
   return WHERE(EM(e, "ne.Scalar", at_filled(e, NULL, 0, em_i(any), AOT_I64, old), em_i(0)), next, old);
 }
 
-/* Sums of x over the batch's dimensions, the innermost of an image first: kept as dimensions of 1. */
+/* Sums of x over the batch's dimensions, the innermost of an image first: stored as dimensions of 1. */
 static em_x_t over_images(em_t *e, const norm_t *n, em_x_t x) { return at_summed(e, x, n->dims, n->n_dims, 1); }
 
-/* The sum of the squares of x - m, of halves: with m found in the same pass over them, from what they are more than the
- * first of the channel, so that what cancels is no larger than they spread. */
+/* The sum of the squares of x - m, of f16 or bf16: with m found in the same pass over them, from what they are more
+ * than the first of the channel, so that what cancels is no larger than they spread. */
 static em_x_t squares_in_one_pass(em_t *e, norm_t *n) {
   em_x_t first = IN("input");
   for (uint32_t k = 0; k < n->n_dims; k++) first = EM(e, "slice.Tensor", first, em_i(n->dims[k]), em_i(0), em_i(1));

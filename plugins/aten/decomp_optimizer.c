@@ -158,7 +158,7 @@ aot_status_t at_dc_amp_unscale(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* Infinities found: the scale backs off and counting starts anew; after `growth_interval` steps without, it grows,
+/* Infinities found: the scale backs off and counting starts again; after `growth_interval` steps without, it grows,
  * unless that is infinite. */
 aot_status_t at_dc_amp_update_scale(em_t *e, aot_value_t *out) {
   em_x_t scale = IN("self"), tracker = IN("growth_tracker");

@@ -1,4 +1,4 @@
-/* Pools, whose windows step evenly: what stands at one place of all of them is a slice with a step, and something else
+/* Pools, whose windows step evenly: what is at one place of all of them is a slice with a step, and something else
  * where the place is in the padding, so nothing is looked up (window_part). So it is the other way round: of the
  * windows that hold an element its gradient is a sum over slices, too (blocks_t).
  *
@@ -40,7 +40,7 @@ static int read_pool(em_t *e, const aot_type_t *in, const aot_type_t *out, int32
 
 static int64_t span(const pool_t *p) { return (p->kernel - 1) * p->dilation + 1; }
 
-/* What stands at place number k of every window, row-major; outside of the image `outside`. None: all are outside. */
+/* What is at place number k of every window, row-major; outside of the image `outside`. None: all are outside. */
 static em_x_t window_part(em_t *e, em_x_t x, const pool_t *p, int32_t space, int64_t k, double outside) {
   const int32_t lead = TYPE(x).rank - space;
   int64_t pad[2 * MOST_SPACE] = {0};
@@ -132,8 +132,8 @@ aot_status_t at_dc_max_pool(em_t *e, aot_value_t *out) {
 
 /* An image in blocks of as many elements along a dimension as windows step: element a * stride + b, two dimensions. The
  * windows that any of a block's elements are in are a + low, .. a + high, so those at one of these distances are a
- * slice, which has every element of a block the same. Dimensions stand in the order of memory, the channels of an image
- * that has them last behind the others. */
+ * slice, which has every element of a block the same. Dimensions are in the order of memory, the channels of an image
+ * that has them last after the others. */
 typedef struct blocks {
   em_t *e;
   const pool_t *p;
@@ -161,7 +161,7 @@ static int find_blocks(em_t *e, const aot_type_t *image, const pool_t *p, int32_
   return 1;
 }
 
-/* Channels behind the space, if they lie so; or back again. */
+/* Channels after the space, if they lie so; or back again. */
 static em_x_t turned(const blocks_t *b, em_x_t x, int is_back) {
   em_t *e = b->e;
   int64_t order[MOST_SPACE + 2] = {0};

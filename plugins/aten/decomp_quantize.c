@@ -1,6 +1,6 @@
 /* Quantization. A grid is scale s, zero point z and the range of its integers:
  *
- *     q = round(x / s) + z      kept where min <= q <= max      fake quantized: (clamp(q) - z) s
+ *     q = round(x / s) + z      stored where min <= q <= max      fake quantized: (clamp(q) - z) s
  *
  * Gradients pass straight through where q was kept (Bengio et al. 2013). Learned grids: Esser et al. 2020 for the
  * scale, Jain et al. 2020 for the zero point. PyTorch multiplies by 1 / s in float32, which decides ties; so do
@@ -320,7 +320,7 @@ aot_status_t at_dc_choose_qparams_per_token(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* Each row's range, 0 within it, over the integers of int8, whatever dtype is asked for; the end with the smaller terms
+/* Each row's range, 0 within it, over the integers of int8, whatever dtype is requested; the end with the smaller terms
  * says the zero point. */
 aot_status_t at_dc_choose_qparams_per_token_asymmetric(em_t *e, aot_value_t *out) {
   const int64_t last = -1;

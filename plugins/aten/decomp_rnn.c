@@ -40,8 +40,8 @@ static int kind_of(const char *name) {
 
 static em_x_t gates_of_input(em_t *e, em_x_t x, const weights_t *w) { return EM(e, "linear", x, w->w_ih, w->b_ih); }
 
-/* A bias of halves is float32, so that its gradients of all steps are added in that. Weights are operands of `linear`
- * as they are, so that autocast casts each once for all steps, as PyTorch's cache of casts does. */
+/* A bias of f16 or bf16 is float32, so that its gradients of all steps are added in that. Weights are operands of
+ * `linear` as they are, so that autocast casts each once for all steps, as PyTorch's cache of casts does. */
 static em_x_t gates_of_state(em_t *e, em_x_t h, const weights_t *w) {
   if (em_is_none(w->b_hh)) return at_math(e, EM(e, "linear", h, w->w_hh));
   if (TYPE(w->b_hh).dtype == TYPE(h).dtype) return EM(e, "linear", h, w->w_hh, w->b_hh);

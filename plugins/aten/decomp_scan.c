@@ -18,7 +18,7 @@
 static uint32_t length(em_x_t list) { return list.kind == AOT_ARG_VALUES || list.kind == AOT_ARG_INTS ? list.n : 0; }
 
 static em_x_t item(em_x_t list, uint32_t i) {
-  /* a size: it stands in the body as an expression */
+  /* a size: it is in the body as an expression */
   if (list.kind == AOT_ARG_VALUES && list.u.ids[i] == AOT_NO_ID) return em_none();
   return list.kind == AOT_ARG_VALUES ? em_v((aot_value_t){list.u.ids[i]}) : em_i(list.u.ints[i]);
 }

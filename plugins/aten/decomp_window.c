@@ -114,8 +114,8 @@ static em_x_t summed(const windows_t *w, em_x_t x) {
 
 /* ---- even shares ---- */
 
-/* As many windows as asked, as even as can be: of `n` elements those from o * size / n on, up to what (o + 1) * size /
- * n rounds up to. The other way round they are the windows that hold an element. */
+/* As many windows as queried, as even as can be: of `n` elements those from o * size / n on, up to what (o + 1) * size
+ * / n rounds up to. The other way round they are the windows that hold an element. */
 static reach_t over_shares(em_t *e, int64_t n, int64_t size, em_x_t like) {
   reach_t r = {.first = at_floor_of_quotient(e, at_scaled_range(e, n, size, 0, like), n),
                .end = at_floor_of_quotient(e, at_scaled_range(e, n, size, size + n - 1, like), n),
@@ -250,7 +250,7 @@ aot_status_t at_dc_nearest(em_t *e, aot_value_t *out) {
   return give_places(e, x, places, space, out);
 }
 
-/* How many of the places lie before each element of the image, or `upto` it. */
+/* How many of the places are before each element of the image, or `upto` it. */
 static em_x_t n_before(em_t *e, const nearest_t *r, em_x_t places, int upto, em_x_t like) {
   const em_x_t elements = EM(e, "unsqueeze", at_range(e, r->in, like), em_i(1));
   const int64_t row = 1;

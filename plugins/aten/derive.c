@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Arguments of a factory that the given tensor answers. All of them stand there, or none is one. */
+/* Arguments of a factory that the given tensor answers. All of them are there, or none is one. */
 static int is_factory_argument(const aot_schema_arg_t *a) {
   static const char *const names[] = {"dtype", "layout", "device", "pin_memory"};
   size_t i;

@@ -4,7 +4,7 @@
  *     add.out         (Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)
  *     add_.Tensor     (Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
  *
- * What makes a new tensor (dtype, layout, device, pin_memory of a factory) is not asked of an operator that gets one.
+ * What makes a new tensor (dtype, layout, device, pin_memory of a factory) is not queried of an operator that gets one.
  * Operators that write lists return nothing. These are the rules by which PyTorch's torchgen derives one form from
  * another. */
 #ifndef AT_DERIVE_H
@@ -14,7 +14,7 @@
 #include "kit/schema/schema.h"
 
 /* The parsed schema of any row and its text, in that memory. A derived row's is made of that of its operator, which
- * stands before it and is described in descs (one a row of at_rows) by then. Errors as of sch_parse; *out_text then
+ * precedes it and is described in descs (one a row of at_rows) by then. Errors as of sch_parse; *out_text then
  * is what did not parse. */
 aot_status_t at_row_schema(const at_row_t *row, const aot_op_desc_t *descs, const sch_memory_t *memory,
                            sch_schema_t *out, aot_str_t *out_text, sch_error_t *out_error);

@@ -106,7 +106,7 @@ int64_t at_max(at_infer_t *c, int64_t a, int64_t b) {
 
 int64_t at_hint(at_infer_t *c, int64_t dim) { return AOT_DIM_IS_SYM(dim) ? c->env->hint(c->env->self, dim) : dim; }
 
-/* The hint lies in the middle of the range and is neither 0 nor 1 where the range allows: those sizes mean more. */
+/* The hint is in the middle of the range and is neither 0 nor 1 where the range allows: those sizes mean more. */
 int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max) {
   int64_t out = 0, hint = 64;
   if (c->status != AOT_OK) return 0;

@@ -1,10 +1,10 @@
 /* Dimensions, which may be symbolic, in one run of a shape rule.
  *
- * Arithmetic folds constants first and asks the environment for an expression otherwise. Comparisons have three
+ * Arithmetic folds constants first and queries the environment for an expression otherwise. Comparisons have three
  * answers (aot/ext/compare_dims.h): what depends on data is neither equal nor unequal. A rule rejects what is certainly
  * wrong, chooses by what is certainly so, and leaves the rest to the run, which compares declared and real sizes.
  *
- * Errors are sticky: the first at_fail() is kept, later calls answer harmless values, and the rule needs no checks
+ * Errors are sticky: the first at_fail() is stored, later calls answer harmless values, and the rule needs no checks
  * between its steps. */
 #ifndef AT_DIMS_H
 #define AT_DIMS_H
@@ -71,7 +71,8 @@ int64_t at_where(at_infer_t *c, int64_t condition, int64_t yes, int64_t no);
 int64_t at_wrapped(at_infer_t *c, int64_t index, int64_t size); /* index + size if index is negative */
 /* Value at tracing; a guess if the dimension depends on data, so for estimates, memory orders and messages alone. */
 int64_t at_hint(at_infer_t *c, int64_t dim);
-/* A number that only the run can tell: a new symbol in [min, max], both inclusive; a symbolic max counts as none. */
+/* A number that only the run can determine: a new symbol in [min, max], both inclusive; a symbolic max counts as
+ * none. */
 int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max);
 int at_same(at_infer_t *c, int64_t a, int64_t b);    /* certainly equal */
 int at_differs(at_infer_t *c, int64_t a, int64_t b); /* certainly unequal */

@@ -50,7 +50,7 @@ static int read_term(at_einsum_t *e, const char *at, size_t size, term_t *out) {
   return 1;
 }
 
-/* The labels of a term whose ellipsis stands for the last `covered` of `widest` dimensions. */
+/* The labels of a term whose ellipsis represents the last `covered` of `widest` dimensions. */
 static int spread(at_einsum_t *e, const term_t *t, int32_t covered, int32_t widest, uint8_t *out, int32_t *out_n) {
   int32_t i, k, n = 0;
   if (t->n + covered > AOT_MAX_RANK) return wrong(e, "a term of more than %d dimensions", AOT_MAX_RANK);

@@ -1,7 +1,7 @@
 /* Functional forms: a writing operator becomes its twin without the write, and the written tensors new values.
  *
  * Most rows name their twin, or derive from it. Its results are cast to the written tensors' dtypes where promotion
- * would change them (x.add_(1.5) on int64 is an error, x.mul_(y) with a float64 y on float32 is not), and stand for the
+ * would change them (x.add_(1.5) on int64 is an error, x.mul_(y) with a float64 y on float32 is not), and represent the
  * operator's results as well. */
 #include "at_formula.h"
 #include "rewrites.h"
@@ -32,7 +32,7 @@ static const char *twin_of(const em_t *e) {
 }
 
 /* An argument of the twin that the written tensor answers, for an operator whose results are given: what a factory
- * makes, and the dtype that a reduction is computed in when none is asked for. */
+ * makes, and the dtype that a reduction is computed in when none is requested. */
 static em_x_t answered_by_out(em_t *e, aot_str_t name, em_x_t given) {
   em_x_t to = written_arg(e);
   aot_type_t out;
@@ -71,7 +71,7 @@ static int dtype_kind(int32_t dtype) {
   return dtype != AOT_BOOL;
 }
 
-/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it or the
+/* A result as it is in the tensor that it is written to: its dtype and, unless the operator changes it or the
  * tensor is resized, its shape. */
 static em_x_t stored(em_t *e, em_x_t value, em_x_t to) {
   aot_type_t before = at_type(e, to), after = at_type(e, value);

@@ -2,8 +2,8 @@
  *
  * The elementwise rule is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp): if all operands have the
  * result's shape and are all contiguous, all channels-last, or all equal in strides and dense, the result is so too;
- * otherwise the dimensions are sorted by the operands' strides, the first operand that can tell decides. The view rule
- * is computeStride of aten/src/ATen/TensorUtils.cpp. Hints of symbolic strides decide what nothing else does. Each
+ * otherwise the dimensions are sorted by the operands' strides, the first operand that can determine decides. The view
+ * rule is computeStride of aten/src/ATen/TensorUtils.cpp. Hints of symbolic strides decide what nothing else does. Each
  * function is linear in the rank, the sort quadratic. */
 #include "layout.h"
 
@@ -111,7 +111,7 @@ static int64_t broadcast_stride(at_infer_t *c, const aot_type_t *t, const int64_
   return at_hint(c, t->strides[own]);
 }
 
-/* Is dimension a to be faster than b (-1), slower (1), or can no operand tell (0)? */
+/* Is dimension a to be faster than b (-1), slower (1), or can no operand report (0)? */
 static int compare_dims(at_infer_t *c, const aot_type_t *operands, uint32_t n, const int64_t *sizes, int32_t rank,
                         int32_t a, int32_t b) {
   uint32_t i;

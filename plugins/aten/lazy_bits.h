@@ -10,7 +10,7 @@
 
 enum { AT_BIT_CONJ = 1, AT_BIT_NEG = 2 };
 
-/* Does the value carry the bit? Asked of a program whose writes still stand as the model has them: follows the value up
+/* Does the value carry the bit? Asked of a program whose writes still are as the model has them: follows the value up
  * through the views and writes that made it. Inputs carry none. O(steps to the tensor that it is a view of). */
 aot_status_t at_carries_bit(const aot_host_t *host, aot_prog_t *prog, aot_value_t value, uint32_t bit, int *out);
 /* Of a call of resolve_conj or resolve_neg: is there a bit to resolve? */

@@ -71,7 +71,7 @@ static void dim_text(void *self, int64_t dim, char *out, uint64_t capacity) {
   else snprintf(out, (size_t)capacity, "~%lld", (long long)hint_of(self, dim));
 }
 
-/* Named d and its number: the data tell it. An archive's own are called u0, u1, .. */
+/* Named d and its number: the data report it. An archive's own are called u0, u1, .. */
 static aot_status_t make_symbol(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out) {
   const fixture_t *w = self;
   char name[24];

@@ -87,7 +87,7 @@ uint32_t at_ints(at_infer_t *c, const char *name, const int64_t **out) {
   return 1;
 }
 
-/* Rules go on after a failure, and look at dimensions from either end: no_dims[-AOT_MAX_RANK .. AOT_MAX_RANK - 1]
+/* Rules continue after a failure, and look at dimensions from either end: no_dims[-AOT_MAX_RANK .. AOT_MAX_RANK - 1]
  * are there. */
 static const int64_t zeros[2 * AOT_MAX_RANK] = {0};
 static const int64_t *const no_dims = zeros + AOT_MAX_RANK;

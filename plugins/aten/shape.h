@@ -17,7 +17,7 @@ int64_t at_int(at_infer_t *c, const char *name);
 int at_bool(at_infer_t *c, const char *name);
 double at_float(at_infer_t *c, const char *name);
 int at_str_is(at_infer_t *c, const char *name, const char *text);
-uint32_t at_ints(at_infer_t *c, const char *name, const int64_t **out); /* an int stands for a list of one */
+uint32_t at_ints(at_infer_t *c, const char *name, const int64_t **out); /* an int represents a list of one */
 /* A Tensor or Scalar argument. kind NONE: absent; TENSOR; SYMINT, SYMFLOAT, SYMBOOL: a number, dtype its default one.
  * strides are never NULL. */
 aot_type_t at_operand(at_infer_t *c, const char *name);
@@ -29,7 +29,7 @@ aot_type_t at_list_item(at_infer_t *c, const char *name, uint32_t i);
 aot_arg_t at_element(const aot_schema_arg_t *s, const aot_arg_t *list, uint32_t i);
 
 /* ---- promotion (promote.c) ---- */
-int32_t at_promote_pair(at_infer_t *c, int32_t a, int32_t b); /* 0 stands for nothing */
+int32_t at_promote_pair(at_infer_t *c, int32_t a, int32_t b); /* 0 represents nothing */
 int32_t at_promote(at_infer_t *c, const aot_type_t *operands, uint32_t n);
 int at_is_integral(int32_t dtype);          /* bool included */
 int32_t at_accumulate_dtype(int32_t dtype); /* f16, bf16 -> f32 */

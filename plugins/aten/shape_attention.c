@@ -67,7 +67,7 @@ void at_shape_attention_backward(at_infer_t *c) {
   at_put(c, v.dtype, v.sizes, v.rank);
 }
 
-/* The private backward draws no mask again, so that dropout has to be taken apart before differentiation. */
+/* The private backward draws no mask again, so that dropout has to be decomposed before differentiation. */
 void at_shape_attention_backward_nodrop(at_infer_t *c) {
   if (at_float(c, "dropout_p") != 0.0)
     at_fail(c, "attention with dropout_p = %g has no fused backward; decompose the attention first",

@@ -43,7 +43,7 @@ void at_shape_imaginary_part(at_infer_t *c) {
   at_view_result(c, &v);
 }
 
-/* In a functional program the pairs may lie anywhere: then it is a copy. */
+/* In a functional program the pairs may be anywhere: then it is a copy. */
 void at_shape_view_as_complex(at_infer_t *c) {
   at_view_t v = at_view_of(c, "self");
   int32_t last = v.rank - 1, dtype = v.base.dtype == AOT_F32 ? AOT_C64 : AOT_C128, d, lies_well;

@@ -161,7 +161,7 @@ void at_shape_diff(at_infer_t *c) {
   at_put(c, t.dtype, sizes, t.rank);
 }
 
-/* y broadcast with x, when there is one; `dim` is summed, or loses an element when the sums are kept */
+/* y broadcast with x, when there is one; `dim` is summed, or loses an element when the sums are stored */
 void at_shape_trapezoid(at_infer_t *c) {
   aot_type_t t[2];
   int cumulative = strstr(c->row->name, "cumulative") != NULL;

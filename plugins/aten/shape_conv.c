@@ -12,7 +12,7 @@
 
 #define MAX_SPACE 3
 
-/* A per-dimension argument: one number stands for all, an empty list for `otherwise`. */
+/* A per-dimension argument: one number represents all, an empty list for `otherwise`. */
 static void spread(at_infer_t *c, const char *name, int32_t n, const int64_t *otherwise, int64_t *out) {
   const int64_t *list;
   uint32_t have = at_ints(c, name, &list);
@@ -299,7 +299,7 @@ void at_shape_grid_sampler(at_infer_t *c) {
   at_put(c, x.dtype, sizes, x.rank);
 }
 
-/* Row-major whatever the operands' layout. The grid's gradient is there whether asked for or not, as in PyTorch. */
+/* Row-major whatever the operands' layout. The grid's gradient is there whether requested or not, as in PyTorch. */
 void at_shape_grid_sampler_backward(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), grid = at_tensor(c, "grid");
   if (x.rank != grid.rank || x.rank < 4)

@@ -158,7 +158,7 @@ void at_shape_randperm(at_infer_t *c) {
 
 static int64_t between(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
 
-/* tril_indices, triu_indices: how many (row, column) pairs lie on that side of the diagonal */
+/* tril_indices, triu_indices: how many (row, column) pairs are on that side of the diagonal */
 void at_shape_tri_indices(at_infer_t *c) {
   int64_t rows = at_int(c, "row"), columns = at_int(c, "col"), offset = at_int(c, "offset"), left, begin, end;
   int64_t *sizes = at_dims(c, 2);

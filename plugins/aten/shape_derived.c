@@ -8,7 +8,7 @@
 
 /* ---- out= into tensors of no elements ---- */
 
-/* By number: what only the run can tell to be 0 keeps the shape that it is declared with. */
+/* By number: what only the run can determine to be 0 keeps the shape that it is declared with. */
 static int has_no_elements(const aot_type_t *t) {
   int32_t d;
   for (d = 0; t->kind == AOT_TYPE_TENSOR && d < t->rank; d++)
@@ -131,7 +131,7 @@ aot_arg_t at_element(const aot_schema_arg_t *s, const aot_arg_t *list, uint32_t 
   }
 }
 
-/* A tensor of scalars stands for numbers of no dtype of its own. */
+/* A tensor of scalars represents numbers of no dtype of its own. */
 static int is_scalars(const aot_schema_arg_t *s) {
   return s->type == AOT_STYPE_TENSOR && aot_str_eq(s->name, aot_str("scalars"));
 }

@@ -1,4 +1,4 @@
-/* Results whose size or value only the run can tell: each brings a new symbol into the shape environment. */
+/* Results whose size or value only the run can determine: each brings a new symbol into the shape environment. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -36,7 +36,7 @@ void at_shape_masked_select(at_infer_t *c) {
   at_put(c, pair[0].dtype, n, 1);
 }
 
-/* _unique2, unique_consecutive, unique_dim. What is not asked for is empty; along a dimension everything is given.
+/* _unique2, unique_consecutive, unique_dim. What is not requested is empty; along a dimension everything is given.
  * Dimension 0 of a vector counts as none for unique_consecutive (aten/src/ATen/native/Unique.cpp). */
 void at_shape_unique(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");

@@ -43,7 +43,7 @@ static void put_output(at_infer_t *c, const aot_type_t *q, const aot_type_t *v) 
   else at_put(c, q->dtype, sizes, 4);
 }
 
-/* The efficient kernel pads rows to a multiple of 32 and gives none unless asked; cuDNN adds a dimension. */
+/* The efficient kernel pads rows to a multiple of 32 and gives none unless queried; cuDNN adds a dimension. */
 static void put_logsumexp(at_infer_t *c, const aot_type_t *q) {
   int64_t *sizes = at_dims(c, 4), rows = q->sizes[3 - heads_dim(c)];
   sizes[0] = q->sizes[0];

@@ -24,7 +24,7 @@ void at_shape_histogram(at_infer_t *c) {
   put_line(c, dtype, at_add(c, n, 1));
 }
 
-/* histogram.bins_tensor: the edges are given, and given back */
+/* histogram.bins_tensor: the edges are given, and returned */
 void at_shape_histogram_edges(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self"), edges = at_tensor(c, "bins");
   if (edges.rank != 1) at_fail(c, "the edges of a histogram have rank 1, not %d", (int)edges.rank);
@@ -33,7 +33,7 @@ void at_shape_histogram_edges(at_infer_t *c) {
   put_line(c, x.dtype, edges.sizes[0]);
 }
 
-/* Samples stand in rows of as many numbers as there are dimensions. */
+/* Samples are in rows of as many numbers as there are dimensions. */
 static void check_samples(at_infer_t *c, const aot_type_t *x, uint32_t dims) {
   if (x->rank < 2 || dims > AOT_MAX_RANK || at_differs(c, x->sizes[x->rank - 1], dims))
     at_fail(c, "%s: the last dimension of the samples must have as many elements as there are bins lists: %u",

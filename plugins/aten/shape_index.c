@@ -76,7 +76,7 @@ void at_shape_index_dim(at_infer_t *c) {
 
 /* ---- advanced indexing ---- */
 
-/* self[i, :, j] with index tensors of one broadcast shape B. The indexed dimensions give way to B, which stands where
+/* self[i, :, j] with index tensors of one broadcast shape B. The indexed dimensions give way to B, which is where
  * the first of them stood when they are adjacent, in front otherwise. Strides follow TensorIterator over the source
  * (stride 0 along B) and the indices (stride 0 elsewhere): operands that all have the result's rank. */
 typedef struct indexed {
@@ -91,7 +91,8 @@ static int is_mask(const aot_type_t *t) {
   return t->kind == AOT_TYPE_TENSOR && (t->dtype == AOT_BOOL || t->dtype == AOT_U8);
 }
 
-/* How many elements the masks select: as many as the integer indices beside them have, else only the run can tell. */
+/* How many elements the masks select: as many as the integer indices next to them have, else only the run can
+ * determine. */
 static int64_t mask_length(at_infer_t *c) {
   uint32_t n = at_list_size(c, "indices"), i;
   int64_t length = 1, most = INT64_MAX;
@@ -107,7 +108,7 @@ static int64_t mask_length(at_infer_t *c) {
   return length != 1 ? length : at_unknown(c, 0, most);
 }
 
-/* A mask of rank r stands for r index tensors, the columns of its nonzero coordinates. */
+/* A mask of rank r represents r index tensors, the columns of its nonzero coordinates. */
 static int32_t put_columns(at_infer_t *c, indexed_t *x, const aot_type_t *mask, int32_t at, int64_t *length) {
   static const int64_t one = 1;
   int64_t *sizes = at_dims(c, 1);

@@ -287,7 +287,7 @@ void at_shape_condition(at_infer_t *c) {
 
 /* ---- a matrix and a right-hand side ---- */
 
-/* The leading dimensions of both, broadcast; the answer has room for a matrix behind them. */
+/* The leading dimensions of both, broadcast; the answer has room for a matrix after them. */
 static int64_t *shared_batch(at_infer_t *c, const aot_type_t *a, const aot_type_t *b, int32_t *out_rank) {
   int64_t *sizes = at_dims(c, AOT_MAX_RANK + 2);
   aot_type_t lead[2] = {*a, *b};
@@ -392,7 +392,7 @@ void at_shape_linalg_solve(at_infer_t *c) {
 }
 
 /* The solution is the upper part of a buffer that B fitted in. What a driver does not compute has no elements; the
- * residuals of matrices without full rank are kept, where PyTorch drops them by the data. */
+ * residuals of matrices without full rank are stored, where PyTorch drops them by the data. */
 void at_shape_lstsq(at_infer_t *c) {
   aot_type_t a = need_matrix(c, "self"), b, x;
   int vector, by_values = at_str_is(c, "driver", "gelsd") || at_str_is(c, "driver", "gelss"),

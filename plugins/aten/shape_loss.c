@@ -32,7 +32,7 @@ void at_shape_loss_backward(at_infer_t *c) { /* the shape of the elementwise los
   at_put_pointwise(c, at_promote(c, t, 2), t, 2);
 }
 
-/* Classes stand in dim 1, or in dim 0 of an input without batch. */
+/* Classes are in dim 1, or in dim 0 of an input without batch. */
 static int32_t class_dim(const aot_type_t *x) { return x->rank > 1 ? 1 : 0; }
 
 static void check_targets(at_infer_t *c, const aot_type_t *x, const aot_type_t *target) {

@@ -90,7 +90,7 @@ void at_shape_fused_rms_norm_backward(at_infer_t *c) {
 
 /* ---- group norm ---- */
 
-/* Channels last are kept on the CPU alone. */
+/* Channels last are stored on the CPU alone. */
 static void put_grouped(at_infer_t *c, const aot_type_t *x) {
   if (x->device == AOT_DEVICE_CPU) at_put_in_format_of(c, x, x->sizes, x->dtype);
   else at_put(c, x->dtype, x->sizes, x->rank);
@@ -208,7 +208,7 @@ void at_shape_batch_norm_backward(at_infer_t *c) {
 
 /* ---- weight norm ---- */
 
-/* dim -1 stands for one slice, the whole tensor, as weight_norm(dim=None) calls it. */
+/* dim -1 represents one slice, the whole tensor, as weight_norm(dim=None) calls it. */
 static void check_lengths(at_infer_t *c, const aot_type_t *v, const aot_type_t *g, int64_t dim) {
   if (dim == -1) {
     if (at_differs(c, at_numel(c, g->sizes, g->rank), 1))
@@ -222,7 +222,7 @@ static void check_lengths(at_infer_t *c, const aot_type_t *v, const aot_type_t *
             (long long)at_hint(c, at_numel(c, g->sizes, g->rank)), (long long)at_hint(c, v->sizes[at]), (int)at);
 }
 
-/* Norms of halves are float32 on the CPU, as PyTorch keeps them. */
+/* Norms of f16 or bf16 are float32 on the CPU, as PyTorch keeps them. */
 void at_shape_weight_norm(at_infer_t *c) {
   aot_type_t v = at_tensor(c, "v"), g = at_tensor(c, "g");
   check_lengths(c, &v, &g, at_int(c, "dim"));

@@ -52,7 +52,7 @@ void at_shape_scan_steps(at_infer_t *c) { put_steps(c, "body", at_list_size(c, "
 /* map_impl and associative_scan: everything is given for each step */
 void at_shape_map_steps(at_infer_t *c) { put_steps(c, "body", 0, n_steps(c)); }
 
-/* Whoever makes the node gives its types. */
+/* Code that makes the node gives its types. */
 void at_shape_given(at_infer_t *c) { c->status = AOT_E_UNIMPLEMENTED; }
 
 void at_shape_no_results(at_infer_t *c) { (void)c; }

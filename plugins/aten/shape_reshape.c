@@ -1,7 +1,7 @@
 /* The same elements in the same order under other sizes. */
 #include "shape_rules.h"
 
-/* Sizes with -1 replaced. Factors that stand on both sides cancel, so that symbolic sizes stay what they were. */
+/* Sizes with -1 replaced. Factors that are on both sides cancel, so that symbolic sizes stay what they were. */
 static void infer_sizes(at_infer_t *c, const aot_type_t *t, const int64_t *wanted, int32_t rank, int64_t *out) {
   uint32_t cancelled = 0;
   int32_t hole = -1, d, k;
@@ -35,8 +35,8 @@ static void infer_sizes(at_infer_t *c, const aot_type_t *t, const int64_t *wante
   }
 }
 
-/* A view where the layout allows it, a contiguous copy otherwise: in a functional program views may be asked of tensors
- * whose layout has changed since tracing, and view means reshape. */
+/* A view where the layout allows it, a contiguous copy otherwise: in a functional program views may be queried of
+ * tensors whose layout has changed since tracing, and view means reshape. */
 static void put_reshaped(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, int32_t rank) {
   int64_t *strides = at_dims(c, AOT_MAX_RANK);
   if (c->status != AOT_OK) return;

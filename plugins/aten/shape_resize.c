@@ -1,5 +1,5 @@
 /* resize_, resize_as_: other sizes over the memory that the tensor has, from its offset on. Tensors of the asked sizes
- * stay as they are, unless a memory format is asked for; others become row-major (PyTorch's Resize.cpp). */
+ * stay as they are, unless a memory format is requested; others become row-major (PyTorch's Resize.cpp). */
 #include "shape_rules.h"
 
 #include <aot/inline.h>

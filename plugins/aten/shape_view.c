@@ -1,5 +1,5 @@
 /* Views: the same storage under other sizes, strides and offset. Exact, because a later write through the view must be
- * found, and because PyTorch's own layouts stand in the archives. */
+ * found, and because PyTorch's own layouts are in the archives. */
 #include "view_geometry.h"
 
 #include <aot/inline.h>

@@ -42,7 +42,7 @@ static int stays_the_same(const aot_call_t *call) {
   return from->dtype == to->dtype && from->device == to->device && from->device_index == to->device_index;
 }
 
-/* to and kin: the tensor itself unless something changes or a copy is asked for. A memory order is compared with the
+/* to and kin: the tensor itself unless something changes or a copy is requested. A memory order is compared with the
  * one that the strides suggest, gaps or not. */
 void at_sh_unchanged(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_PRESERVE;
@@ -53,7 +53,7 @@ void at_sh_unchanged(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
          out);
 }
 
-/* contiguous, and ravel, which asks for it first: the tensor itself, or a view, where it lies in the asked order */
+/* contiguous, and ravel, which requests it first: the tensor itself, or a view, where it is in the asked order */
 void at_sh_contiguous(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_CONTIGUOUS;
   const aot_type_t *from = &call->operands[0];

@@ -1,7 +1,7 @@
 /* The inverse of a view: what the base is after the view has been written.
  *
  * Views that rearrange are undone by rearranging back; views that leave elements out become scatters into the old base.
- * Operators that only may be views (reshape, contiguous, to) are asked where they were; who asks has compared the
+ * Operators that only may be views (reshape, contiguous, to) are queried where they were; the caller has compared the
  * layouts.
  * plugin.c gives the result the memory order of the old base. */
 #include "rewrites.h"
@@ -170,7 +170,7 @@ aot_value_t at_vi_view_dtype(em_t *e, uint32_t index, aot_value_t base, aot_valu
   return em_value(e, EM(e, "view.dtype", em_v(updated), em_dtype(t.dtype)));
 }
 
-/* ---- views with elements that stand for one another ---- */
+/* ---- views with elements that represent one another ---- */
 
 aot_value_t at_vi_expand(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t from = type_of(e, base), to = at_result_type(e, index);

@@ -1,4 +1,4 @@
-/* Whose memory the results of a node share: the schema's marks and the rules of sharing.c, asked for as the program has
+/* Whose memory the results of a node share: the schema's marks and the rules of sharing.c, requested as the program has
  * the node. */
 #ifndef AT_WHOSE_MEMORY_H
 #define AT_WHOSE_MEMORY_H

@@ -1,8 +1,9 @@
 /* The walk: each node once, in order, so that its operands have got their dtypes before it.
  *
  *     its list        LOWER, F32, WIDEST: casts; BANNED: an error; PARTS: its decomposition in its place, which is
- *     visited next its results     inferred anew where an operand's dtype is another one than it was; sizes and strides
- *     stay no rule         (an operator without shape rule, a region's call) its operands are cast to what they came as
+ *     visited next its results     inferred again where an operand's dtype is another one than it was; sizes and
+ *     strides stay no rule         (an operator without shape rule, a region's call) its operands are cast to what they
+ *     came as
  *
  * A graph's ports keep their types: its outputs are cast back, so what is outside of it sees nothing of this. */
 #include "autocast.h"
@@ -36,7 +37,7 @@ static int32_t dtype_of(const autocast_state_t *w, uint32_t id) {
 
 static int32_t was(const autocast_state_t *w, uint32_t id) { return id < w->n_was ? w->was[id] : 0; }
 
-/* `id` stands for a value that came with this dtype. */
+/* `id` represents a value that came with this dtype. */
 static void stand_for(autocast_state_t *w, uint32_t id, int32_t dtype) {
   if (id >= w->n_was) {
     int32_t *more = em_scratch(&w->e, 2 * (uint64_t)id, sizeof *more);
@@ -174,7 +175,7 @@ static void ban(autocast_state_t *w) {
           "%.*s is not safe in mixed precision, as PyTorch has it", (int)w->e.desc->name.size, w->e.desc->name.data);
 }
 
-/* 1: its decomposition stands in its place. */
+/* 1: its decomposition is in its place. */
 static int take_apart(autocast_state_t *w) {
   em_t *e = &w->e;
   aot_value_t *out = em_scratch(e, e->info.n_results, sizeof *out);
@@ -214,7 +215,7 @@ static void cast_results(autocast_state_t *w, int32_t dtype) {
   }
 }
 
-/* 1: other nodes stand in its place, which are to be visited. */
+/* 1: other nodes are in its place, which are to be visited. */
 static int visit(autocast_state_t *w) {
   int32_t back = 0; /* dtype of results; 0: as they are */
   switch (w->e.desc->autocast[w->options.device]) {

@@ -1,5 +1,5 @@
-/* Mixed precision as torch.autocast has it: casts in front of operators, by the list that an operator stands on, and
- * the dtypes of all results after that anew. Parameters stay what they are. */
+/* Mixed precision as torch.autocast has it: casts in front of operators, by the list that an operator is on, and
+ * the dtypes of all results after that again. Parameters stay what they are. */
 #ifndef AC_AUTOCAST_H
 #define AC_AUTOCAST_H
 

@@ -6,7 +6,7 @@
 
 #include <aot/ext/derivative.h>
 
-/* What a rule needs of the forward beside the node: other nodes before it, whose results stand for its own.
+/* What a rule needs of the forward next to the node: other nodes before it, whose results represent its own.
  * AOT_E_UNIMPLEMENTED: everything is there. */
 typedef aot_status_t (*ag_prepare_fn)(em_t *a, aot_value_t *out_values);
 

@@ -12,7 +12,7 @@ static uint32_t n_reads(const ag_joint_t *j) {
   return n;
 }
 
-/* What tells sizes may run again: it tells the same. */
+/* What reports sizes may run again: it reports the same. */
 static aot_status_t tells_sizes(ag_joint_t *j, int *out) {
   const aot_snapshot_t *s = NULL;
   AOT_TRY(j->a.host->graph->snapshot(j->a.prog, &s));

@@ -102,7 +102,7 @@ static aot_status_t put_in_place(ag_joint_t *j, ag_prepare_fn make, aot_node_t *
   *out_next = before.id == AOT_NO_ID ? h->graph->first(j->a.prog, j->a.graph) : h->graph->next(j->a.prog, before);
   memset(&info, 0, sizeof info);
   info.struct_size = sizeof info;
-  /* checkpoint tags go on to the parts: new nodes, whose ids are higher than all before */
+  /* checkpoint tags continue to the parts: new nodes, whose ids are higher than all before */
   for (m = *out_next; flags && m.id != AOT_NO_ID && m.id >= n_old; m = h->graph->next(j->a.prog, m)) {
     AOT_TRY(h->graph->node_info(j->a.prog, m, &info));
     AOT_TRY(h->edit->flags_set(j->a.prog, m, info.flags | flags));
@@ -116,7 +116,7 @@ static uint32_t why_not(const ag_bound_t *b, int is_complex, uint32_t uncovered)
   return uncovered != AG_NO_ARG ? uncovered : NOT_SO;
 }
 
-/* One node: *out_next is where to go on. */
+/* One node: *out_next is where to continue. */
 static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next) {
   const ag_bound_t *b;
   uint32_t uncovered, k, able = 0;
@@ -133,7 +133,7 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
     if (status == AOT_OK) status = put_in_place(j, decomposition, out_next);
     j->n_decomposed += status == AOT_OK;
     if (status != AOT_E_UNIMPLEMENTED) return status;
-    record(missing, j, why_not(b, is_complex, uncovered)); /* and go on, to find the others */
+    record(missing, j, why_not(b, is_complex, uncovered)); /* and continue, to find the others */
   }
   if (b->prepare) {
     aot_status_t status = put_in_place(j, b->prepare, out_next);

@@ -9,7 +9,7 @@
 /* The work on one graph. */
 typedef struct ag_joint {
   em_t a;              /* emitter; a.graph: the graph that is made */
-  ag_site_t site;      /* behind a */
+  ag_site_t site;      /* after a */
   aot_graph_t forward; /* what it is made from */
   uint32_t *map;       /* value of the forward graph -> its copy */
   uint8_t *needs;      /* by value id, n_needs of them: depends on something differentiable */
@@ -78,7 +78,7 @@ uint32_t ag_operand(const aot_arg_t *arg, uint32_t k);
 int ag_stops(const em_t *a);          /* no derivative goes through the loaded node */
 int ag_able(em_t *a, uint32_t value); /* it can have a derivative: a real floating-point tensor */
 /* Makes the loaded node look like the operator that it holds, its arguments and its results. Answers how many operands
- * and results stand before those: 1 for a with_effects, 0 for others, which are left alone. */
+ * and results precedes those: 1 for a with_effects, 0 for others, which are left alone. */
 uint32_t ag_look_through(em_t *a);
 
 #endif

@@ -67,7 +67,7 @@ static aot_status_t follow_outputs(ag_joint_t *j) {
   return h->edit->outputs_clear(j->a.prog, j->a.graph);
 }
 
-/* The region's own outputs, behind the gradients. */
+/* The region's own outputs, after the gradients. */
 static aot_status_t collect_forward(ag_joint_t *j) {
   const aot_host_t *h = j->a.host;
   uint32_t k, n = h->graph->n_outputs(j->a.prog, j->forward), at = h->graph->n_outputs(j->a.prog, j->a.graph);

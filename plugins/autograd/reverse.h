@@ -25,7 +25,7 @@ typedef struct ag_graph {
  * O(nodes + operands). */
 void ag_reach(const ag_graph_t *g, uint8_t *needs);
 
-/* What the walk asks for; a non-zero answer ends the walk and is returned. */
+/* What the walk requests; a non-zero answer ends the walk and is returned. */
 typedef struct ag_reverse_ops {
   void *self;
   /* Cotangents of node n's results, never all absent (AG_NONE where absent), to those of its operands: out[k] for each
@@ -36,7 +36,7 @@ typedef struct ag_reverse_ops {
 } ag_reverse_ops_t;
 
 /* One backward pass. cot[v], by value: in, the seeds, else AG_NONE; out, the cotangent of every value reached: of
- * inputs the gradients asked for. work: room for twice the largest number of operands or results of a node. O(nodes +
+ * inputs the gradients requested. work: room for twice the largest number of operands or results of a node. O(nodes +
  * operands) plus the calls. */
 int32_t ag_reverse(const ag_graph_t *g, const uint8_t *needs, uint32_t *cot, uint32_t *work,
                    const ag_reverse_ops_t *ops);

@@ -55,7 +55,7 @@ static uint32_t plane_rank(const em_t *a) {
   return 2;
 }
 
-/* What stands in the flattened planes of g at the places that indices names. */
+/* What is in the flattened planes of g at the places that indices names. */
 static em_x_t read_planes(em_t *a, em_x_t g, em_x_t index) {
   ag_type_t tg = ag_type(a, g), ti = ag_type(a, index);
   uint32_t plane = plane_rank(a), lead = (uint32_t)ti.rank - plane;
@@ -65,7 +65,7 @@ static em_x_t read_planes(em_t *a, em_x_t g, em_x_t index) {
                ag_reshape(a, index, ti.sizes, (int32_t)lead + 1));
 }
 
-/* The inverse of a max pool puts each element at its index: it gets what stands there. */
+/* The inverse of a max pool puts each element at its index: it gets what is there. */
 void ag_rule_unpool(em_t *a) {
   ag_set(a, "self", ag_reshape_like(a, read_planes(a, ag_g(a, 0), ag_arg(a, "indices")), ag_arg(a, "self")));
 }
@@ -99,7 +99,7 @@ void ag_rule_pool_indices(em_t *a) {
   ag_set(a, "self", ag_reshape_like(a, flat, x));
 }
 
-/* Which element of n stands at each place of a bordered dimension: i = place - before, clamped to the edge, or
+/* Which element of n is at each place of a bordered dimension: i = place - before, clamped to the edge, or
  * reflected in it: n-1 - |n-1 - |i||. */
 static em_x_t border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
   em_x_t i = AG_OP(a, "arange", em_i(total), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));

@@ -16,7 +16,7 @@ void ag_rule_fft_r2c(em_t *a) {
   ag_set(a, "self", AG_OP(a, "_fft_c2c", g, dims, ag_arg(a, "normalization"), em_b(0)));
 }
 
-/* Every value of the half but the first, and the middle one of an even length, stands for two of the whole. */
+/* Every value of the half but the first, and the middle one of an even length, represents two of the whole. */
 void ag_rule_fft_c2r(em_t *a) {
   em_x_t dims = ag_arg(a, "dim"), g = ag_g(a, 0), twice;
   ag_type_t half = ag_type(a, ag_arg(a, "self"));

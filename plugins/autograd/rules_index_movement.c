@@ -28,7 +28,7 @@ void ag_rule_each(em_t *a) {
     if (ag_needs_at(a, at, i)) ag_set_at(a, at, i, ag_g(a, i));
 }
 
-/* Each operand gets its stretch of g. Operands of shape [0] beside tensors of another rank count as absent. */
+/* Each operand gets its stretch of g. Operands of shape [0] next to tensors of another rank count as absent. */
 void ag_rule_cat(em_t *a) {
   em_x_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
   ag_type_t tg = ag_type(a, g);
@@ -92,7 +92,7 @@ void ag_rule_scatter(em_t *a) {
   }
 }
 
-/* What masks take has a size that the run tells. Values of a constant size have as many, or they could not be
+/* What masks take has a size that the run reports. Values of a constant size have as many, or they could not be
  * written. */
 static em_x_t as_many(em_t *a, em_x_t taken, em_x_t values) {
   const ag_type_t t = ag_type(a, taken), want = ag_type(a, values);

@@ -252,7 +252,7 @@ void ag_rule_lu_factor(em_t *a) {
                      shape > 0 ? first(a, g, -2, k) : g));
 }
 
-/* n zeros behind x along the last dimension, or the one before it */
+/* n zeros after x along the last dimension, or the one before it */
 static em_x_t padded(em_t *a, em_x_t x, int dim, int64_t n) {
   int64_t pad[4] = {0, dim == -1 ? n : 0, 0, dim == -2 ? n : 0};
   return n == 0 ? x : AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 4), em_i(0));
@@ -337,7 +337,7 @@ static em_x_t outside(em_t *a, em_x_t u, em_x_t gu, em_x_t s) {
   return ag_sub(a, d, ag_product_of(a, u, ag_product_of(a, ag_turned(a, u), d)));
 }
 
-/* dA = U [(skew(U^T dU) / E) S + S (skew(V^T dV) / E) + dS] V^T, E_jk = S_k^2 - S_j^2, and what lies outside of the
+/* dA = U [(skew(U^T dU) / E) S + S (skew(V^T dV) / E) + dS] V^T, E_jk = S_k^2 - S_j^2, and what is outside of the
  * bases. */
 static em_x_t through_svd(em_t *a, em_x_t u, em_x_t s, em_x_t v, em_x_t gu, em_x_t gs, em_x_t gv, int shape) {
   em_x_t inner = em_is_value(gs) ? AG_OP(a, "diag_embed", gs) : gs, d, e;

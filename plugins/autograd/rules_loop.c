@@ -106,7 +106,7 @@ static void read_list(em_t *a, uint32_t at, em_x_t *out, uint8_t *needs, uint32_
   }
 }
 
-/* A size that is no operand stands in the body as an expression, and in the type of its input. */
+/* A size that is no operand is in the body as an expression, and in the type of its input. */
 static void name_sizes(em_t *a, loop_t *l) {
   for (uint32_t i = 0; i < l->n_in; i++) {
     aot_type_t t = {0};

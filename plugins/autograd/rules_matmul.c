@@ -11,7 +11,7 @@ static em_x_t as_matrix(em_t *a, em_x_t x, int64_t columns) {
   return ag_reshape(a, x, sizes, 2);
 }
 
-/* y = x W^T + b over the last dimension. A 1-d weight [k] stands for [1, k], its result has no last dimension. */
+/* y = x W^T + b over the last dimension. A 1-d weight [k] represents [1, k], its result has no last dimension. */
 void ag_rule_linear(em_t *a) {
   em_x_t x = ag_arg(a, "input"), w = ag_arg(a, "weight"), g = ag_g(a, 0), g2, x2, w2;
   ag_type_t tx = ag_type(a, x), tw = ag_type(a, w);

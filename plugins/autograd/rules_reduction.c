@@ -26,7 +26,7 @@ static em_x_t running_product_of_any(em_t *a, em_x_t x, uint32_t d, int from_end
   return from_end ? AG_OP(a, "flip", x, dims) : x;
 }
 
-/* The product of the others, for each element along dim d: what stands before times what stands after. Two exclusive
+/* The product of the others, for each element along dim d: what precedes times what is after. Two exclusive
  * running products, as log2(n) doubling steps of shifted multiplication (Hillis and Steele 1986), so that zeros need no
  * special case. */
 static em_x_t running_product(em_t *a, em_x_t x, uint32_t d, int64_t n, int from_end, int32_t rank) {
@@ -95,7 +95,7 @@ static em_x_t through_cumprod(em_t *a, em_x_t x, em_x_t g, uint32_t d, const ag_
   return ag_mul(a, running_product(a, x, d, t->sizes[d], 0, t->rank), s);
 }
 
-/* The same from the first zero on, for a size that is not known before the run: what lies behind the first zero gets 0;
+/* The same from the first zero on, for a size that is not known before the run: what is after the first zero gets 0;
  * the zero itself the product before it, times the sum over g_i x_{k+1} .. x_i up to the second zero
  * (cumprod_backward of torch/csrc/autograd/FunctionsManual.cpp). zeros: how many there are up to each element. */
 static em_x_t through_zeros(em_t *a, em_x_t x, em_x_t g, em_x_t is_zero, em_x_t zeros, em_x_t dim) {

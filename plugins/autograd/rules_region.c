@@ -53,7 +53,7 @@ static aot_status_t name_pair(em_t *a, char *out_backward, size_t size) {
 }
 
 /* invoke_subgraph(body, name, operands..) -> invoke_subgraph(joint, name', operands.., cotangents..), whose results are
- * the gradients of the operands that want one, then the body's own results, which nobody reads. */
+ * the gradients of the operands that want one, then the body's own results, which nothing reads. */
 void ag_rule_invoke_subgraph(em_t *a) {
   enum { FIRST = 2 };
   uint32_t n = a->info.n_args - FIRST, n_results = a->info.n_results, i, n_args = FIRST, n_wanted = 0;

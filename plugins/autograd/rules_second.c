@@ -87,7 +87,8 @@ static em_x_t joined(em_t *a, em_x_t first, em_x_t second, em_x_t dim) {
   return AG_OP(a, "cat", aot_arg_values(ids, 2), dim);
 }
 
-/* glu_backward is [G s, G u s (1-s)] for x = [u, v], s = sigmoid(v); p and q are the halves of its cotangent. */
+/* glu_backward is [G s, G u s (1-s)] for x = [u, v], s = sigmoid(v); p and q are the forward and backward graphs of its
+ * cotangent. */
 void ag_rule_glu_backward(em_t *a) {
   em_x_t x = ag_arg(a, "self"), out = ag_arg(a, "grad_output"), g = ag_g(a, 0), dim, s, slope, u, p, q, first, second;
   ag_type_t t = ag_type(a, x);

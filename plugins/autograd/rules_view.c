@@ -99,7 +99,7 @@ static em_x_t as_seen(em_t *a, em_x_t stored, const int64_t *order, const ag_typ
   return is_in_order(order, t->rank) ? stored : AG_OP(a, "permute", stored, em_list(a, back, (uint32_t)t->rank));
 }
 
-/* Where the elements of an as_strided result stand in the storage of a dense operand: offset + sum i_d stride_d. */
+/* Where the elements of an as_strided result are in the storage of a dense operand: offset + sum i_d stride_d. */
 static em_x_t positions(em_t *a, em_x_t sizes, em_x_t strides, int64_t offset, const ag_type_t *t) {
   ag_type_t zero = *t;
   em_x_t p;

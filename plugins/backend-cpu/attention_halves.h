@@ -1,5 +1,5 @@
-/* The products of attention's blocks in bfloat16 by oneDNN, summed in float: keys and values as they lie, a kernel for
- * every size of blocks that comes up. */
+/* The products of attention's blocks in bfloat16 by oneDNN, summed in float: keys and values in its layout, a kernel
+ * for every size of blocks that comes up. */
 #ifndef BC_ATTENTION_HALVES_H
 #define BC_ATTENTION_HALVES_H
 

@@ -382,7 +382,7 @@ typedef struct backward_work {
   void *own;
   float *half;
   float *q, *qt, *g, *gt; /* of a block of queries */
-  float *k, *v;           /* of all keys, where they cannot be read as they lie */
+  float *k, *v;           /* of all keys, where they cannot be read in its layout */
   float *p, *dp;          /* keys x lanes */
   float *dq, *top, *sum, *d;
 } backward_work_t;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct bc_bags {
-  const int64_t *index, *offsets; /* of n_index, of n_offsets; an offset behind the last bag may stand at the end */
+  const int64_t *index, *offsets; /* of n_index, of n_offsets; an offset after the last bag may be at the end */
   const float *scale;             /* by index; NULL: 1 */
   int64_t n_index, n_offsets, n_bags, n_table, width, padding;
   int32_t is_mean;

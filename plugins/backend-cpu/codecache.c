@@ -117,7 +117,7 @@ static aot_status_t no_compiler(bc_cache_t *c, lw_error_t *error, const char *wh
   return lw_fail(error, AOT_E_UNAVAILABLE, "no-compiler", "the C compiler %s cannot be used: %s", c->compiler, why);
 }
 
-/* What the processor can do, as the kernel tells it: code for one machine must not be found by another. */
+/* What the processor can do, as the kernel reports it: code for one machine must not be found by another. */
 static uint64_t processor(uint64_t seed) {
   char line[8192];
   FILE *f = fopen("/proc/cpuinfo", "r");
@@ -150,8 +150,8 @@ static int find_compiler(const char *name, char *path, size_t size, struct stat 
   return 0;
 }
 
-/* Where the folder keeps what this compiler's file, as it is now, has told of itself: asking it costs more than all the
- * rest of a start that finds its code. 0: there is no such file. */
+/* Where the folder keeps what this compiler's file, as it is now, has reported of itself: asking it costs more than all
+ * the rest of a start that finds its code. 0: there is no such file. */
 static int version_path(const bc_cache_t *c, char *path, size_t size) {
   struct stat st;
   if (!find_compiler(c->compiler, path, size, &st)) return 0;
@@ -169,7 +169,7 @@ static int read_version(const char *path, char *version, size_t size) {
   else n = 0;
   free(bytes);
   version[n] = 0;
-  return n > 1 && version[n - 1] == '\n'; /* what was cut short is asked again */
+  return n > 1 && version[n - 1] == '\n'; /* what was cut short is queried again */
 }
 
 static void keep_version(const kf_work_t *w, const char *path, const char *version) {
@@ -202,7 +202,7 @@ static aot_status_t identify(bc_cache_t *c, lw_error_t *error) {
 
 /* ---- units ---- */
 
-/* The loader maps a file without checking it, and does not read what stands behind the code: the seal. */
+/* The loader maps a file without checking it, and does not read what follow the code: the seal. */
 static int is_sealed(const char *path, kf_key_t key) {
   size_t nbytes;
   char *bytes = kf_read(path, key, &nbytes);

@@ -1,4 +1,4 @@
-/* Generated C to callable functions: compiled once, kept in a folder by content.
+/* Generated C to callable functions: compiled once, stored in a folder by content.
  *
  * The key is a hash of source, compiler version, flags and the processor's features (code is made for this machine). A
  * unit is compiled in a folder of its own and renamed, so that threads and processes may race: the loser overwrites the
@@ -40,7 +40,7 @@ typedef struct bc_code_unit {
 } bc_code_unit_t;
 aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n,
                               bc_code_stats_t *stats, lw_error_t *error);
-/* AOT_OK: there is a compiler that tells its version; generated code can be counted on. */
+/* AOT_OK: there is a compiler that reports its version; generated code can be counted on. */
 aot_status_t bc_code_available(bc_cache_t *c, lw_error_t *error);
 lw_loop_fn bc_code_find(void *handle, const char *name);
 void bc_code_close(void *handle);

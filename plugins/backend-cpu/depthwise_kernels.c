@@ -1,9 +1,9 @@
-/* Two ways, by how images lie. Images that lie channels last go by blocks of channels, each a vector: the block of an
- * image is laid out with its padding, and an element of the window is a sum of products of vectors.
+/* Two ways, by how images is laid out. Images that lie channels last go by blocks of channels, each a vector: the block
+ * of an image is laid out with its padding, and an element of the window is a sum of products of vectors.
  *
  * Else planes are laid out so that every element of the window is a sum of products of two arrays that lie side by
  * side: the input with its padding, divided into one plane for each phase of the strides, and the gradient with lines
- * of the same length, zeros behind each. Element (i, j) of the window then begins (i * dilation) / stride lines and (j
+ * of the same length, zeros after each. Element (i, j) of the window then begins (i * dilation) / stride lines and (j
  * * dilation) / stride places into the plane of the phases that are left over. */
 #include "depthwise_kernels.h"
 

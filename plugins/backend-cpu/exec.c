@@ -26,7 +26,7 @@ typedef struct form {
 typedef struct runnable {
   int32_t kind;   /* of a segment: AOT_GRAPH_REGION */
   uint32_t graph; /* snapshot row */
-  /* of a graph that is cut: its parts are runnables that stand together; LW_NONE: it is whole */
+  /* of a graph that is cut: its parts are runnables that are together; LW_NONE: it is whole */
   uint32_t first_segment;
   form_t forms[MAX_FORMS];
 } runnable_t;
@@ -174,7 +174,7 @@ static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, con
 static int is_whole(const runnable_t *g) { return lw_is_run(g->kind) && g->first_segment == LW_NONE; }
 
 /* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they
- * run, at the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each
+ * run, at the sizes that they report; here only to learn what their segments request, at hints that may contradict each
  * other. */
 static aot_status_t prepare(bc_program_t *p, const int64_t *hints, lw_error_t *out_warning, lw_error_t *error) {
   AOT_TRY(list_graphs(p, error));

@@ -18,7 +18,7 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, const custom_world_t *wo
 void bc_program_destroy(bc_program_t *p);
 
 aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, lw_error_t *error);
-/* Bytes of arena that a run of the graph takes; 0 where a run finds them itself, because sizes are told by it. */
+/* Bytes of arena that a run of the graph takes; 0 where a run finds them itself, because sizes are reported by it. */
 aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, lw_error_t *error);
 
 typedef struct bc_program_stats {

@@ -37,7 +37,7 @@ const lw_loop_fn *bc_functions_find(const bc_functions_t *f, const char *name); 
 aot_status_t bc_functions_add(bc_functions_t *f, const char *name, const char *text, uint64_t nbytes,
                               const lw_loop_fn **out);
 /* A compiler that cannot be used is no failure: cannot_compile is set, what was added is forgotten, and schedules with
- * its places must be made again; *out_warning tells it. */
+ * its places must be made again; *out_warning reports it. */
 aot_status_t bc_functions_compile(bc_functions_t *f, bc_cache_t *cache, bc_workers_t *workers, bc_code_stats_t *stats,
                                   lw_error_t *out_warning, lw_error_t *error);
 

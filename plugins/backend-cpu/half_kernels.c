@@ -1,4 +1,4 @@
-/* Rows of halves: the conversions of kit/base/half.h as vectors of any width. */
+/* Rows of f16 or bf16: the conversions of kit/base/half.h as vectors of any width. */
 #include "half_kernels.h"
 
 #include "kit/base/half.h"

@@ -1,5 +1,5 @@
 /* scaled_dot_product_attention and _scaled_dot_product_flash_attention_for_cpu with their backwards, in float32 and
- * halves, with dropout where it is told what to keep. Operands need no copy as long as their element dimension is
+ * halves, with dropout where it receives what to keep. Operands need no copy as long as their element dimension is
  * contiguous: transposed views of a projection are read where they lie. Gradients are laid out as the operands' types
  * say, so that the views that follow need no copy either. */
 #include "attention_halves.h"
@@ -69,7 +69,7 @@ static void finish(const attention_step_t *p, const bc_attention_t *a, int64_t h
   bc_attention_finish(a, with(p->frame, p->sdk, p->dk), with(p->frame, p->sdv, p->dv), head, p->n_parts, sums);
 }
 
-/* Where a head is one part, a thread's sums serve one after the other; where it is many, all are kept. */
+/* Where a head is one part, a thread's sums serve one after the other; where it is many, all are stored. */
 static void backward_part(void *payload, int32_t thread, int64_t begin, int64_t end) {
   attention_step_t *p = payload;
   int failed = 0;

@@ -12,7 +12,7 @@ enum { WORTH_A_THREAD = 16384 }; /* elements */
 typedef struct bags_step {
   bc_bags_t bags; /* pointers are set when run */
   lw_ref_t table, index, offsets, scale, y, owner, counts, top;
-  int64_t n_owners, n_counts, n_top; /* elements that are wanted; 0: nobody asked */
+  int64_t n_owners, n_counts, n_top; /* elements that are wanted; 0: nothing asked */
 } bags_step_t;
 
 static int64_t *i64(const lw_frame_t *f, lw_ref_t r) {
@@ -72,7 +72,7 @@ static aot_status_t run_embedding_bag(const lw_frame_t *f, void *payload) {
   return AOT_OK;
 }
 
-/* Elements of integers that result k has and somebody declared; its memory in *out. -1: they are no integers of
+/* Elements of integers that result k has and something else declared; its memory in *out. -1: they are no integers of
  * ours. */
 static aot_status_t integers(lw_build_t *b, uint32_t k, lw_tensor_t *out, int64_t *n) {
   memset(out, 0, sizeof *out);

@@ -1,5 +1,5 @@
 /* What reads nothing but its arguments' sizes (arange, tril_indices, new_ones) gives the same in every run: its
- * reference kernel runs once, when the schedule is made, and a step copies what it gave. Large ones are not kept. */
+ * reference kernel runs once, when the schedule is made, and a step copies what it gave. Large ones are not stored. */
 #include "target.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ aot_status_t bc_lower_constant(lw_build_t *b, const rk_kernel_t *kernel, const r
   result.nbytes = nbytes;
   if (!result.data) return lw_no_memory(b->error, "for a constant");
   const rk_call_t call = {args, b->node->n_args, &result, 1};
-  if (rk_run(kernel, &call, &error) != AOT_OK) return LW_DECLINED; /* a run tells what is wrong */
+  if (rk_run(kernel, &call, &error) != AOT_OK) return LW_DECLINED; /* a run reports what is wrong */
   AOT_TRY(lw_result(b, 0, &t));
   LW_STEP(b, run_constant, p);
   *p = (constant_step_t){.to = lw_use(b, &t), .nbytes = nbytes, .from = result.data};

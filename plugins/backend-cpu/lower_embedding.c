@@ -1,4 +1,5 @@
-/* The gradient of an embedding: of halves as floats (lower_half.c), which a loop adds, or where it cannot a kernel. */
+/* The gradient of an embedding: of f16 or bf16 as floats (lower_half.c), which a loop adds, or where it cannot a
+ * kernel. */
 #include "kit/lowering/group_loop.h"
 #include "target.h"
 

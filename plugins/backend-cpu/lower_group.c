@@ -1,4 +1,4 @@
-/* A group's loop as a generated function of C, called by parts on threads. Rows that the loop keeps lie in the arena,
+/* A group's loop as a generated function of C, called by parts on threads. Rows that the loop keeps are in the arena,
  * a set for each thread. Loops too short for threads are joined where they may be (kit/lowering/horizontal_fusion.c):
  * threads then divide the elements of all. */
 #include "group_across.h"
@@ -22,7 +22,7 @@ typedef struct lookup {
 typedef struct loop_step {
   const lw_loop_fn *function; /* where it is when the schedule runs */
   lw_ref_t *refs;
-  /* of accesses, row buffers, and what tells of a wrong index; by part if there is more than accesses */
+  /* of accesses, row buffers, and what reports a wrong index; by part if there is more than accesses */
   char **pointers;
   int64_t *numbers;
   uint32_t n, n_kept;
@@ -187,7 +187,7 @@ static aot_status_t add_across(lw_build_t *b, const lw_group_t *g, uint32_t n_pa
   return AOT_OK;
 }
 
-/* Threads have work for all of them, or there is one; and nothing is kept by part. */
+/* Threads have work for all of them, or there is one; and nothing is stored by part. */
 static int is_alone(const lw_build_t *b, const loop_step_t *p, uint32_t n_parts) {
   return n_parts > 1 || p->wrong || b->machine->n_threads < 2 ||
          n_elements(p) >= b->machine->n_threads * WORTH_A_THREAD;

@@ -59,7 +59,7 @@ aot_status_t bc_narrow_into(lw_build_t *b, const lw_tensor_t *full, const lw_ten
 
 /* ---- lowerings of floats, for halves ---- */
 
-/* What stands in the place of a value while a lowering looks at it. */
+/* What is in the place of a value while a lowering looks at it. */
 typedef struct stand_in {
   lw_value_t *value;
   lw_tensor_t real;

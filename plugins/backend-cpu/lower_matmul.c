@@ -1,5 +1,5 @@
 /* Matrix products (kit/lowering/products.c) by the BLAS, or oneDNN where it is the faster one. A transposed
- * operand is recognised by its strides and handed over as it lies; only what neither row- nor column-major leading
+ * operand is recognised by its strides and handed over in its layout; only what neither row- nor column-major leading
  * dimensions describe is copied. oneDNN adds a bias itself; other addends are put into the result first, and the
  * product is added to it. Halves are summed in float and rounded once: by oneDNN, or as copies in float. */
 #include "parallel_gemm.h"

@@ -164,7 +164,7 @@ static bc_window_t window_of(const bc_pool2d_t *p, int d, int64_t o, int counts_
   return w;
 }
 
-/* As many windows as asked, as even as whole numbers allow. */
+/* As many windows as queried, as even as whole numbers allow. */
 static bc_window_t adaptive_window(const bc_pool2d_t *p, int d, int64_t o) {
   const int64_t begin = o * p->in[d] / p->out[d], end = ((o + 1) * p->in[d] + p->out[d] - 1) / p->out[d];
   return (bc_window_t){begin, end, end - begin};

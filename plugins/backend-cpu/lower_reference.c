@@ -1,4 +1,4 @@
-/* Whatever no lowering takes, of halves neither as floats, is run by a kernel where it stands. */
+/* Whatever no lowering takes, of f16 or bf16 neither as floats, is run by a kernel where it is. */
 #include "kit/lowering/kernel_step.h"
 #include "kit/lowering/transaction.h"
 #include "target.h"

@@ -180,8 +180,8 @@ static int join_sizes(const lw_tensor_t *t, int32_t first, int32_t rank, int64_t
   return 1;
 }
 
-/* The space is that of self[indices]: dimensions of the indices stand where the first one does, or in front when others
- * stand between them. */
+/* The space is that of self[indices]: dimensions of the indices are where the first one does, or in front when others
+ * are between them. */
 static aot_status_t lower_index_put(lw_build_t *b) {
   const lw_tensor_t *self = lw_arg_tensor(b, 0), *values = lw_arg_tensor(b, 2), *indices[BC_SCATTER_INDICES];
   const aot_snap_arg_t *list = lw_arg(b, 1);

@@ -28,7 +28,7 @@ static aot_status_t run_sum(const lw_frame_t *f, void *payload) {
   return AOT_OK;
 }
 
-/* Behind those that step further; one that goes on where the last one steps is one with it. */
+/* After those that step further; one that continues where the last one steps is one with it. */
 static void add_dimension(bc_sum_t *s, int64_t size, int64_t step) {
   int32_t at = s->n_added;
   if (size == 1) return;

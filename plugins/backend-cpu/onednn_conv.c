@@ -1,5 +1,6 @@
-/* Convolutions. oneDNN is asked which layouts it likes; operands that lie in another way are copied there and back.
- * What lies channels last is taken as it lies. Weights are packed with every call: a step of training changes them. */
+/* Convolutions. oneDNN is queried which layouts it likes; operands that are in another way are copied there and back.
+ * What lies channels last is used in its layout. Weights are packed with every call: a step of training changes
+ * them. */
 #include "onednn_build.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ enum { IMAGE_RANK = 2 + BC_CONV_RANK };
 
 typedef struct shapes {
   dnnl_memory_desc_t own[N_OPERANDS];   /* as the caller's operands lie */
-  dnnl_memory_desc_t liked[N_OPERANDS]; /* as the primitive is to choose, or told */
+  dnnl_memory_desc_t liked[N_OPERANDS]; /* as the primitive is to choose, or reported */
   dnnl_dims_t stride, dilation, pad;
 } shapes_t;
 

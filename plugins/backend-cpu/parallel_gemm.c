@@ -16,7 +16,7 @@ struct bc_division {
   bc_product_t part, last_part;  /* without batches */
   const bc_dnn_t *kernel, *last; /* of the two; NULL: the BLAS */
   uint64_t work;                 /* bytes a lane */
-  uint64_t sparse; /* bytes for the elements of an operand that turns out to be nearly all zeros; 0: nobody looks */
+  uint64_t sparse; /* bytes for the elements of an operand that turns out to be nearly all zeros; 0: nothing looks */
   int32_t n_lanes;
 };
 
@@ -91,7 +91,7 @@ static aot_status_t run_divided(const lw_frame_t *f, const division_step_t *p) {
   return AOT_OK;
 }
 
-/* Of two names, which a profile tells. */
+/* Of two names, which a profile reports. */
 static aot_status_t run_onednn_product(const lw_frame_t *f, void *payload) { return run_divided(f, payload); }
 static aot_status_t run_product(const lw_frame_t *f, void *payload) { return run_divided(f, payload); }
 

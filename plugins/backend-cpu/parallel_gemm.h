@@ -11,7 +11,7 @@
 typedef struct bc_division bc_division_t;
 
 /* The result lies by rows. with_onednn: where it is there and is not the slower one; *out NULL: it is not, and the BLAS
- * has no such product (of halves, or with a bias). */
+ * has no such product (of f16 or bf16, or with a bias). */
 aot_status_t bc_divide_product(lw_build_t *b, const bc_product_t *p, int with_onednn, const bc_division_t **out);
 aot_status_t bc_add_divided_product(lw_build_t *b, const bc_division_t *d, const lw_tensor_t *x, const lw_tensor_t *y,
                                     const lw_tensor_t *c, const lw_tensor_t *bias); /* NULL: none */

@@ -35,7 +35,7 @@ void bc_batch_norm_backward(bc_planes_t s, const bc_batch_norm_gradient_t *a, in
 typedef struct bc_pool2d {
   int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
 } bc_pool2d_t;
-/* index: where each maximum lies in its input plane; the first of equals. y or index may be NULL. */
+/* index: where each maximum is in its input plane; the first of equals. y or index may be NULL. */
 void bc_max_pool(int64_t n_planes, const bc_pool2d_t *p, const float *x, float *y, int64_t *index);
 /* gx is overwritten. index NULL: the maxima are found again in x. */
 void bc_max_pool_backward(int64_t n_planes, const bc_pool2d_t *p, const float *gy, const float *x, const int64_t *index,

@@ -44,13 +44,13 @@ typedef struct backend_cpu_unit {
   aot_ext_memory_t memory;
   aot_ext_cost_t cost;
   mr_rows_t rows; /* of the last memory plan */
-  /* what was compiled last, for whoever loads it: schedules are made once */
+  /* what was compiled last, for code that loads it: schedules are made once */
   bc_program_t *compiled;
   aot_snapshot_t *compiled_from; /* a copy, owned */
   aot_str_t *names;
 } backend_cpu_unit_t;
 
-/* The artifact is the snapshot behind a head. Schedules and source follow from it and are made from it at load, unless
+/* The artifact is the snapshot after a head. Schedules and source follow from it and are made from it at load, unless
  * this unit has just compiled it; a file can bring no code of its own. */
 #define ARTIFACT_MAGIC 0x55504341u /* "ACPU" */
 
@@ -130,7 +130,7 @@ static aot_status_t open_cache(backend_cpu_unit_t *u, aot_ctx_t *ctx) {
   return AOT_OK;
 }
 
-/* Of this machine, not of the program: told when it is loaded. */
+/* Of this machine, not of the program: reported when it is loaded. */
 static aot_status_t report_machine(const backend_cpu_unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   char onednn[240];

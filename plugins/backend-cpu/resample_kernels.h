@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct
-    bc_taps { /* of one output place; those that are not used have weight 0 and stand at a place that is there */
+    bc_taps { /* of one output place; those that are not used have weight 0 and are at a place that is there */
   int32_t at[4];
   float weight[4];
 } bc_taps_t;

@@ -17,7 +17,7 @@ static void set_dimension(bc_scatter_t *to, int32_t at, const bc_scatter_t *from
   for (int32_t k = 0; k < from->n_indices; k++) to->index[k].strides[at] = from->index[k].strides[d];
 }
 
-/* Slice `d` behind the last one, or with it as one. */
+/* Slice `d` after the last one, or with it as one. */
 static void add_slice(bc_scatter_t *to, const bc_scatter_t *from, int32_t d) {
   const int32_t last = to->rank - 1;
   if (to->rank > to->n_outer && to->to_strides[last] == from->to_strides[d] * from->sizes[d] &&

@@ -1,10 +1,10 @@
 /* Elements written, or added, where index tensors say: scatter, index_put, index_add and their kin, as one loop over a
  * space of dimensions. In it an element comes from `from` by strides, and goes to the place in `to` that strides and
- * indices tell:
+ * indices report:
  *
  *     to[sum_d i_d to_strides[d] + sum_k index_k[i] step_k] (+)= from[sum_d i_d from_strides[d]]
  *
- * Elements are taken in order along all dimensions that an index varies along, so sums repeat, and the last of several
+ * Elements are used in order along all dimensions that an index varies along, so sums repeat, and the last of several
  * that are written stays. The other dimensions are slices: their elements go to places of their own, and so the
  * innermost of them divides among threads. */
 #ifndef BC_SCATTER_KERNELS_H
@@ -24,7 +24,7 @@ typedef struct bc_scatter_index {
 typedef struct bc_scatter {
   int32_t dtype, adds;   /* adds: f32, f64, i64, i32; halves, rounded after each sum */
   int32_t wraps;         /* an index below 0 counts from the end */
-  int64_t skipped;       /* this index, counted from 1, tells no place: nothing is written; 0: none */
+  int64_t skipped;       /* this index, counted from 1, reports no place: nothing is written; 0: none */
   int32_t rank, n_outer; /* dimensions; those that an index varies along, which come first */
   int32_t n_indices;
   int64_t sizes[AOT_MAX_RANK], to_strides[AOT_MAX_RANK], from_strides[AOT_MAX_RANK];

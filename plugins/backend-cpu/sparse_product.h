@@ -10,7 +10,7 @@
 uint64_t bc_sparse_work(const bc_product_t *p);
 
 /* 1: the elements that are not zero are in `work`. 0: they are too many, or b is not finite (0 * inf is no zero). What
- * is dense is told from a few of its elements. */
+ * is dense is reported from a few of its elements. */
 int bc_sparse_find(const bc_product_t *p, const void *a, const void *b, void *work);
 
 /* Rows [begin, end) of c = alpha * a @ b + beta * c, summed in float and rounded once, each in the order of its

@@ -2,7 +2,7 @@
 
 #include "simd_dispatch.h"
 
-/* A block of c lies in registers while k goes by: each step takes one row of b and adds its multiples by a column of a
+/* A block of c is in registers while k goes by: each step takes one row of b and adds its multiples by a column of a
  * (Goto and van de Geijn 2008, section 4; nothing is packed, since the operands are few enough for a cache). How many
  * rows and vectors fill the registers is one line for each instruction set at the bottom. */
 typedef float lanes_t __attribute__((vector_size(4 * BC_TILE_LANES), aligned(4), may_alias));

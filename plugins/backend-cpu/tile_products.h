@@ -1,4 +1,4 @@
-/* Matrix products of float32 on blocks that lie in a cache, for kernels that run on threads of their own: a BLAS would
+/* Matrix products of float32 on blocks that are in a cache, for kernels that run on threads of their own: a BLAS would
  * start its threads, pack operands again for each block, and want those that it multiplies in one of two orders. */
 #ifndef BC_TILE_PRODUCTS_H
 #define BC_TILE_PRODUCTS_H

@@ -1,4 +1,4 @@
-/* What steps of attention have in common, whoever runs them: how tensors of a call lie, and what a forward keeps for
+/* What steps of attention have in common, code that runs them: how tensors of a call lie, and what a forward keeps for
  * the gradients of the same graph. */
 #ifndef GC_ATTENTION_STEPS_H
 #define GC_ATTENTION_STEPS_H
@@ -14,7 +14,7 @@
 /* t's type where it lies so, or the type of a contiguous copy; and the tensor, copied where it must be. */
 lw_tensor_t gc_plain_type(const lw_build_t *b, const lw_tensor_t *t);
 aot_status_t gc_make_plain(lw_build_t *b, const lw_tensor_t *t, lw_tensor_t *out);
-/* The same of the node's result r, which is bound: where a join wants it, if it may lie there. */
+/* The same of the node's result r, which is bound: where a join wants it, if it may be there. */
 lw_tensor_t gc_plain_result_type(const lw_build_t *b, uint32_t r);
 aot_status_t gc_make_plain_result(lw_build_t *b, uint32_t r, lw_tensor_t *out);
 lw_tensor_t gc_rows_type(const lw_attention_t *a); /* float32 [batch, head, query] */
@@ -36,7 +36,7 @@ typedef struct gc_kept_attention {
 aot_status_t gc_keep_attention(lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a,
                                const lw_tensor_t *o, const lw_tensor_t *stats, const lw_tensor_t *bits);
 /* The forward of these operands in the same graph; NULL: there is none. Plugins' kernels may write into results that
- * nobody seems to read any more. */
+ * nothing seems to read any more. */
 const gc_kept_attention_t *gc_find_kept_attention(const lw_build_t *b, const lw_attention_places_t *at,
                                                   const lw_attention_t *a);
 

@@ -66,7 +66,7 @@ static const struct {
   int type, compute, scale;
 } types[] = {{AOT_F32, 0, 68, 0}, {AOT_F64, 1, 70, 1}, {AOT_F16, 2, 68, 0}, {AOT_BF16, 14, 68, 0}};
 
-/* cuBLASLt's matrices are by columns: by rows they are the transposes, so d' = b' a' + c' is what it is asked for: its
+/* cuBLASLt's matrices are by columns: by rows they are the transposes, so d' = b' a' + c' is what it is requested: its
  * A is b, its B is a. */
 static const int in_its_order[GC_N_MATRICES] = {GC_B, GC_A, GC_C, GC_D};
 
@@ -124,7 +124,7 @@ static uint32_t line_alignment(const gc_product_t *p, int i) {
 }
 
 /* How wide it stores d's lines cuBLASLt 13.1 reads off c's: where d's begin less evenly, an H200 traps at a misaligned
- * address. So both are told to lie as d does. */
+ * address. So both are reported to lie as d does. */
 static uint32_t told_alignment(const gc_product_t *p, int i) {
   const int is_worse = p->beta != 0 && i >= GC_C && line_alignment(p, GC_D) < line_alignment(p, GC_C);
   return is_worse ? line_alignment(p, GC_D) : p->align[i];

@@ -56,11 +56,11 @@ enum { GC_A, GC_B, GC_C, GC_D, GC_N_MATRICES, GC_BIAS = GC_N_MATRICES, GC_WORKSP
 /* d [m, n] = alpha * a [m, k] b [k, n] + beta * c + bias [n], `n_batch` times. */
 typedef struct gc_product {
   int32_t dtype;  /* AOT_F32, AOT_F64, AOT_F16, AOT_BF16 */
-  int32_t result; /* dtype of c and d: the same, or of halves AOT_F32 */
+  int32_t result; /* dtype of c and d: the same, or of f16 or bf16 AOT_F32 */
   int has_bias;   /* the same for each of the batch */
   int64_t m, n, k, n_batch;
   gc_matrix_t matrices[GC_N_MATRICES]; /* c and d: not transposed; c is not read where beta is 0 */
-  uint32_t align[GC_N_MATRICES];       /* bytes that they lie at a multiple of */
+  uint32_t align[GC_N_MATRICES];       /* bytes that they are at a multiple of */
   double alpha, beta;
   uint64_t workspace_nbytes;
   const gc_algo_t *algo; /* borrowed; there when it is checked or run */

@@ -156,7 +156,7 @@ void gc_device_look_away(gc_device_t *g, gc_lookout_t *l) {
   pthread_mutex_unlock(&g->lock);
 }
 
-/* Steps that are under way behind the point may have failed as well: the first that is seen is told. */
+/* Steps that are under way after the point may have failed as well: the first that is seen is reported. */
 static aot_status_t tell_fault(gc_device_t *g, aot_ctx_t *ctx) {
   pthread_mutex_lock(&g->lock);
   for (const gc_lookout_t *l = g->lookouts; l; l = l->next) l->look(l->self);
@@ -462,16 +462,16 @@ static uint32_t n_busy(gc_device_t *g) {
 }
 
 /* A step takes milliseconds and a wait should cost none of them: the word is read without a pause for SPIN_NS, then
- * with longer and longer ones. From then on the driver is asked every ASK_NS whether the device still lives. A wait
+ * with longer and longer ones. From then on the driver is queried every ASK_NS whether the device still lives. A wait
  * without a limit for what no queue can raise any more ends after IDLE_NS in which no queue had work: another thread of
- * the host may be about to raise it. One for work that does not end gives the device up: whatever asks the driver for
- * more would wait for that work, too. */
+ * the host may be about to raise it. One for work that does not end gives the device up: whatever queries the driver
+ * for more would wait for that work, too. */
 enum { SPIN_NS = 50000, ASK_NS = 2000000 };
 #define IDLE_NS (UINT64_C(60) * 1000000000u)
 
 typedef struct waiter {
   aot_point_t point;
-  uint64_t begin, asked, busy; /* since when; the driver was asked last; a queue had work last */
+  uint64_t begin, asked, busy; /* since when; the driver was queried last; a queue had work last */
   uint32_t n_busy;             /* queues with work, then */
 } waiter_t;
 

@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What the host looks at when it has waited: words of its memory that work on queues sets where it fails. A look tells
- * of that by gc_device_fault. */
+/* What the host looks at when it has waited: words of its memory that work on queues sets where it fails. A look
+ * reports of that by gc_device_fault. */
 typedef struct gc_lookout {
   void (*look)(void *self);
   void *self;
@@ -44,10 +44,10 @@ typedef struct gc_device {
   int is_lost_told;            /* by whoever met it first; what fails afterwards does so without a word */
   gc_stream_t setup;           /* of its own: calls are captured from it, numbers copied */
   aot_queue_t *setup_queue;    /* the same, for units that put work of their own into a call */
-  aot_queue_t *collectives;    /* NULL: nobody has asked for it */
+  aot_queue_t *collectives;    /* NULL: nothing has requested it */
   aot_ext_stream_t stream;     /* aot.stream/1 */
   pthread_mutex_t fault_lock;  /* of the fault */
-  struct {                     /* of work on a queue, until a wait tells it */
+  struct {                     /* of work on a queue, until a wait reports it */
     aot_status_t status;       /* AOT_OK: none */
     char code[64], text[400];
     uint32_t node;
@@ -59,24 +59,24 @@ typedef struct gc_device {
 /* extension of the table by which this plugin's backend knows its own device: the gc_device_t */
 #define GC_EXT_DEVICE "aothost.cuda-device/1"
 
-/* The context is the thread's; failures are told. Each call of a table does that. [any-thread] */
+/* The context is the thread's; failures are reported. Each call of a table does that. [any-thread] */
 aot_status_t gc_device_enter(gc_device_t *g, aot_ctx_t *ctx);
 gc_stream_t gc_queue_stream(const aot_queue_t *q);
 aot_queue_t *gc_stream_queue(gc_device_t *g, gc_stream_t stream); /* NULL: it is none of the device's */
-/* The queue that collectives go on beside a call's stream, made for whoever asks first. Waits do not ask how it stands:
- * it is captured with calls, and a captured stream may not be asked. NULL: told. */
+/* The queue that collectives continue next to a call's stream, made for the caller first. Waits do not query how it is:
+ * it is captured with calls, and a captured stream may not be queried. NULL: reported. */
 aot_queue_t *gc_device_collectives(gc_device_t *g, aot_ctx_t *ctx);
 /* Is it an error after which nothing runs any more? Then the device is lost; `told`: and that has been said. */
 int gc_device_lost(gc_device_t *g, gc_result_t error, int told);
-/* Work has failed, of which the next wait is to tell; the first that fails counts. [any-thread] */
+/* Work has failed, of which the next wait is to report; the first that fails counts. [any-thread] */
 void gc_device_fault(gc_device_t *g, aot_status_t status, const char *code, const char *text, uint32_t node);
 
-/* From now on each wait looks there, until it is taken away, which looks once more. [any-thread] */
+/* From now on each wait looks there, until it is removed, which looks again. [any-thread] */
 void gc_device_look_at(gc_device_t *g, gc_lookout_t *l);
 void gc_device_look_away(gc_device_t *g, gc_lookout_t *l); /* also one that is not looked at */
 
-/* Its context is made while the caller goes on. ordinal: -1: by the rank on this machine. patience_s: seconds that a
- * wait takes at most. NULL: told through the host,
+/* Its context is made while the caller continues. ordinal: -1: by the rank on this machine. patience_s: seconds that a
+ * wait takes at most. NULL: reported through the host,
  * with the status in out_status. Destroyed by its table. [host-main] */
 gc_device_t *gc_device_create(const aot_host_t *host, aot_ctx_t *ctx, int ordinal, int64_t patience_s,
                               aot_status_t *out_status);

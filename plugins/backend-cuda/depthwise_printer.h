@@ -1,5 +1,5 @@
 /* Depthwise convolutions of images that lie channels last, as CUDA C. A thread has two channels, which lie side by
- * side, and of an image a tile of outputs, so that what it reads serves several of them; weights stand in shared
+ * side, and of an image a tile of outputs, so that what it reads serves several of them; weights are in shared
  * memory. The gradient of an image is the same with the windows turned round. Of weights a thread has a row of the
  * window, and adds up a part of the images' rows; the sum of the parts is left to a loop. */
 #ifndef GC_DEPTHWISE_PRINTER_H
@@ -18,7 +18,7 @@ typedef struct gc_depthwise {
   int has_bias;
 } gc_depthwise_t;
 
-/* One step at a time, windows up to 7 x 7, whole groups of 8 channels; f32 and halves. Elements lie in pairs. */
+/* One step at a time, windows up to 7 x 7, whole groups of 8 channels; f32 and halves. Elements are in pairs. */
 int gc_is_depthwise(const gc_conv_t *c);
 void gc_print_depthwise(const void *self, const char *name, lp_text_t *out);
 void gc_depthwise_launch(const gc_depthwise_t *d, uint32_t *out_blocks, uint32_t *out_threads);

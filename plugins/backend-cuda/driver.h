@@ -1,5 +1,5 @@
 /* The CUDA driver, opened at run time: its types as far as they are used here, and its functions in a table. No header
- * and no library of CUDA is needed to build; a machine without a driver is told what is missing.
+ * and no library of CUDA is needed to build; a machine without a driver receives what is missing.
  *
  * Names, numbers and signatures are those of cuda.h (CUDA 12.0 and later; the versioned entry where there are several).
  * Functions answer CUDA_SUCCESS or an error number. [any-thread], with the context set on the thread that calls. */

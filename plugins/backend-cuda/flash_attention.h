@@ -8,7 +8,7 @@
 
 #include "kit/lowering/attention_call.h"
 
-/* lw_target_t.draws: what such a call is told to keep. */
+/* lw_target_t.draws: what such a call is reported to keep. */
 uint32_t gc_own_attention_draws(lw_build_t *b);
 /* The node at hand, forward or backward: its mask is not made, so it is lowered here or not at all. */
 int gc_is_own_attention(const lw_build_t *b);

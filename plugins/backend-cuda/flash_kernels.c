@@ -46,9 +46,10 @@ int gc_own_n_pointers(const gc_own_attention_t *o) {
   return o->kind == GC_OWN_KEYS ? GC_OWN_N_POINTERS - 1 : GC_OWN_N_POINTERS;
 }
 
-/* What lies in shared memory of a block, in its order. KEYS: numbers of a tile's rows: their bits, R and L. */
+/* What is in shared memory of a block, in its order. KEYS: numbers of a tile's rows: their bits, R and L. */
 typedef struct layout {
-  int64_t own, passing, numbers; /* bytes: of each of the block's matrices; of each that passes by; beside these */
+  /* bytes: of each of the block's matrices; of each that passes by; in addition to these */
+  int64_t own, passing, numbers;
   int64_t n_own;
 } layout_t;
 

@@ -1,4 +1,5 @@
-/* Attention of halves and its gradients as CUDA C, on tensor cores, without scores in memory: FlashAttention-2 (T. Dao,
+/* Attention of f16 or bf16 and its gradients as CUDA C, on tensor cores, without scores in memory: FlashAttention-2 (T.
+ * Dao,
  * 2023), by mma.m16n8k16 (kernels/tensor_cores.cuh). What dropout keeps is drawn where scores are, and not read:
  *
  *     S = scale Q K^T     P = exp(S - L)     D = drawn / (1 - p)     O = (P D) V     R = rowsum(O dO)
@@ -9,9 +10,9 @@
  *
  *     OUTPUT    a block takes queries of a head and goes over keys; L is of its rows. It leaves a bit for each score,
  *     set
- *               where it is kept, which the gradients read: a draw costs more than they do
+ *               where it is stored, which the gradients read: a draw costs more than they do
  *     QUERIES   the same way; R first, which it leaves with L in base 2
- *     KEYS      a block takes keys and goes over queries, of all heads that share these keys; behind QUERIES
+ *     KEYS      a block takes keys and goes over queries, of all heads that share these keys; after QUERIES
  *
  * The gradients' seven products are two more than there have to be: nothing is added up in memory, so the same call
  * gives the same bits. */
@@ -33,7 +34,7 @@ typedef struct gc_own_cut {
 
 typedef struct gc_own_attention {
   gc_attention_t call; /* no bias; keep_dtype: not 0: probabilities are dropped */
-  uint32_t n_kept;     /* a probability is kept where its drawn word's upper 24 bits are less */
+  uint32_t n_kept;     /* a probability is stored where its drawn word's upper 24 bits are less */
   gc_own_cut_t cut[GC_OWN_N_KINDS];
   int32_t kind; /* of the kernel that is printed */
 } gc_own_attention_t;
@@ -51,7 +52,7 @@ int gc_own_takes(const gc_attention_t *a);
 void gc_own_choose(gc_own_attention_t *o);
 void gc_own_launch(const gc_own_attention_t *o, uint32_t *out_blocks, uint32_t *out_threads, uint32_t *out_shared);
 int gc_own_n_pointers(const gc_own_attention_t *o);
-/* Bits of probabilities that are kept: [batch, head, query, 64 keys] of two words, of which bit 4 i + j of word w is
+/* Bits of probabilities that are stored: [batch, head, query, 64 keys] of two words, of which bit 4 i + j of word w is
  * key
  * 8 i + 4 w + j's. Rows: float32, R / (keep scale) of [batch, head, query], then L in base 2. */
 uint64_t gc_own_bits_nbytes(const gc_attention_t *a);

@@ -18,8 +18,8 @@ typedef struct gc_kept_table {
   kit_map_t rows; /* by hash */
 } gc_kept_table_t;
 
-/* The table of the graph that is lowered, made when it is first asked for: *table, as long as *in is that graph.
- * Tensors of another one lie in memory that is gone. NULL: no memory. */
+/* The table of the graph that is lowered, made when it is first requested: *table, as long as *in is that graph.
+ * Tensors of another one are in memory that is gone. NULL: no memory. */
 gc_kept_table_t *gc_kept_of(const lw_build_t *b, gc_kept_table_t **table, const aot_snap_graph_t **in);
 /* Of where the tensors begin. */
 uint64_t gc_kept_hash(const lw_tensor_t *const *tensors, uint32_t n);

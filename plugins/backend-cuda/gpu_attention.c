@@ -133,7 +133,7 @@ static aot_status_t forward(lw_build_t *b, const lw_attention_places_t *at) {
   return gc_keep_attention(b, at, &a, &t[GC_ATT_O], &t[GC_ATT_STATS], NULL);
 }
 
-/* What the forward gave: the operator's own arguments, what a forward of the same graph kept, or NULL. */
+/* What the forward gave: the operator's own arguments, what a forward of the same graph stored, or NULL. */
 static int find_output(const lw_build_t *b, const lw_attention_places_t *at, const lw_attention_t *a,
                        const lw_tensor_t **out_o, const lw_tensor_t **out_stats) {
   const gc_kept_attention_t *kept = at->output == LW_NONE ? gc_find_kept_attention(b, at, a) : NULL;
@@ -152,7 +152,7 @@ static lw_tensor_t query_sums_type(const lw_attention_t *a) {
   return t;
 }
 
-/* With the sums that are asked for, or ordered ones where cuDNN has no engine for those. NULL: for neither. */
+/* With the sums that are requested, or ordered ones where cuDNN has no engine for those. NULL: for neither. */
 static const gc_dnn_plan_t *plan_backward(lw_build_t *b, const gc_attention_t *call, gc_dnn_graph_t *out) {
   const gc_lowering_t *l = b->machine->self;
   const gc_dnn_plan_t *plan = NULL;

@@ -41,7 +41,7 @@ static custom_world_t world_of(const gpu_backend_unit_t *u, aot_ctx_t *ctx) {
 /* ---- query ---- */
 
 /* Operators whose parts are generated kernels and products, and which by themselves would run on the host: attention,
- * where it is not taken whole; and these, which are a loop in some forms: of one class a row, without weights and
+ * where it is not accepted whole; and these, which are a loop in some forms: of one class a row, without weights and
  * smoothing, as one number. */
 static const struct {
   const char *name;

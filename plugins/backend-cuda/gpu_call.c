@@ -140,7 +140,7 @@ static aot_status_t end_compiling(gc_call_t *c, gc_compiling_t *compiling, lw_er
 }
 
 /* Lowered as if cuDNN had all plans and cuBLASLt all algorithms; and what that wants is made: plans and kernels on
- * threads, and beside them, on a GPU that does nothing else, algorithms of products are chosen. */
+ * threads, and next to them, on a GPU that does nothing else, algorithms of products are chosen. */
 static aot_status_t lower_and_make(gc_call_t *c, gc_lowering_t *l, int *out_is_right, lw_error_t *error) {
   gc_exe_t *e = c->exe;
   if (e->wants_cudnn) gc_plans_begin(&e->cudnn, &e->device->driver, e->device->context);
@@ -159,7 +159,7 @@ static aot_status_t lower_and_make(gc_call_t *c, gc_lowering_t *l, int *out_is_r
   return status;
 }
 
-/* Once more, where a plan is not made, or wants another workspace than was taken, or cuBLASLt has no algorithm for a
+/* again, where a plan is not made, or wants another workspace than was used, or cuBLASLt has no algorithm for a
  * form. */
 static aot_status_t lower(gc_call_t *c, lw_error_t *error) {
   gc_exe_t *e = c->exe;
@@ -342,7 +342,7 @@ aot_status_t gc_call_bind(gc_call_t *c, aot_buffer_t arena, const aot_tensor_t *
 
 /* ---- a run ---- */
 
-/* step: NULL: none of the schedule's. An error that takes the device with it is told here, with the step. */
+/* step: NULL: none of the schedule's. An error that takes the device with it is reported here, with the step. */
 static aot_status_t explain(const gc_call_t *c, const lw_step_t *step, lw_error_t *error) {
   gc_device_t *d = c->exe->device;
   char buffer[384];
@@ -359,7 +359,8 @@ static aot_status_t explain(const gc_call_t *c, const lw_step_t *step, lw_error_
                  step ? gc_step_name(step) : "a call", ": ", buffer, is_lost ? "; the device is lost" : "");
 }
 
-/* What failed on a stream; a wait has told of its own failure (gc_exe_settle), a kernel on the queue has said why. */
+/* What failed on a stream; a wait has reported of its own failure (gc_exe_settle), a kernel on the queue has said
+ * why. */
 static aot_status_t step_failed(const gc_call_t *c, const lw_step_t *step, aot_status_t status, lw_error_t *error) {
   const int has_said = error->code && (strcmp(error->code, "told") == 0 || strcmp(error->code, "kernel-failed") == 0);
   return has_said ? status : explain(c, step, error);
@@ -424,13 +425,13 @@ static aot_status_t run_steps(gc_call_t *c, gc_stream_t stream, uint32_t first, 
   return AOT_OK;
 }
 
-/* What goes on beside the stream ends with what is captured, or with the call. */
+/* What continues next to the stream ends with what is captured, or with the call. */
 static aot_status_t join(gc_call_t *c, gc_stream_t stream, lw_error_t *error) {
   c->result = gc_beside_join(&c->beside, stream);
   return c->result == GC_SUCCESS ? AOT_OK : explain(c, NULL, error);
 }
 
-/* Of a call that is one piece, with what stands before and behind the steps. */
+/* Of a call that is one piece, with what precedes and after the steps. */
 static aot_status_t put_piece(gc_call_t *c, const gc_piece_t *piece, gc_stream_t stream, lw_error_t *error) {
   uint32_t next;
   if (c->n_pieces == 1) AOT_TRY(begin(c, stream, error));

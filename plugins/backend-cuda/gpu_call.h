@@ -1,9 +1,9 @@
 /* A graph of a program at certain sizes, lowered and with its kernels compiled; and, once it has memory, put on a
  * stream.
  *
- * Steps that stand one behind the other whatever happens make a piece, which is captured as a CUDA graph the first time
+ * Steps that stand one after the other whatever happens make a piece, which is captured as a CUDA graph the first time
  * that it runs. Most calls are one piece: a run is one launch. A step that hangs on the run (lw_step_t.depends_on_run)
- * stands between two: a jump waits for the device, reads what decides, and goes on with the piece that it leads to. */
+ * is between two: a jump waits for the device, reads what decides, and continues with the piece that it leads to. */
 #ifndef GC_GPU_CALL_H
 #define GC_GPU_CALL_H
 
@@ -45,7 +45,7 @@ struct gc_call {
   int cublas, dnn; /* what the libraries answered last */
 };
 
-/* Ports lie at multiples of `align` bytes. */
+/* Ports are at multiples of `align` bytes. */
 aot_status_t gc_call_create(gc_exe_t *e, uint32_t graph, const int64_t *symbols, uint32_t align, gc_call_t **out,
                             lw_error_t *error);
 void gc_call_destroy(gc_call_t *c);

@@ -111,7 +111,7 @@ static uint32_t wanted_first(gc_code_t *c) {
 }
 
 /* The first fresh kernels in the order of their hashes; every fourth of them, by its hash, ends a unit, and so does one
- * behind which the next would be too much. */
+ * after which the next would be too much. */
 static uint32_t divide(const gc_code_t *c, uint32_t n_kernels, gpu_code_unit_t *units) {
   uint64_t nbytes = 0; /* of the last unit's kernels */
   uint32_t n = 0;
@@ -155,7 +155,7 @@ struct gc_compiling {
   uint32_t n_workers;
 };
 
-/* Where it is kept. 0: nowhere. */
+/* Where it is stored. 0: nowhere. */
 static int kept_path(const gc_code_t *c, kf_key_t key, char *out, size_t size) {
   if (!c->folder) return 0;
   const int n = snprintf(out, size, "%s/cuda-%016llx%016llx.cubin", c->folder, (unsigned long long)key.high64,
@@ -197,7 +197,7 @@ static int find_functions(const gc_code_t *c, gc_kernel_t *kernel, gc_module_t m
       (!kernel->has_merge || c->driver->module_get_function(&kernel->merge, module, merge) == GC_SUCCESS) &&
       (!kernel->has_end || c->driver->module_get_function(&kernel->end, module, end) == GC_SUCCESS) &&
       c->driver->module_get_function(&kernel->main, module, kernel->name) == GC_SUCCESS &&
-      /* always asked for: what a launch may have without that is 48 KB less the kernel's own */
+      /* always requested: what a launch may have without that is 48 KB less the kernel's own */
       (!kernel->shared || c->driver->func_set_attribute(kernel->main, GC_FUNCTION_MAX_DYNAMIC_SHARED,
                                                         (int)kernel->shared) == GC_SUCCESS)) {
     lp_text_deinit(&kernel->text);
@@ -278,7 +278,7 @@ int gc_code_end(gc_code_t *c, gc_compiling_t *j, char *why, size_t size) {
     free(j->units[k].image);
     lp_text_deinit(&j->units[k].text);
   }
-  uint32_t n_left = 0; /* whoever asks for one that failed is told again; others may be wanted later */
+  uint32_t n_left = 0; /* the caller for one that failed is reported again; others may be wanted later */
   for (uint32_t k = 0; k < c->n_fresh; k++)
     if (!c->fresh[k]->main) c->fresh[n_left++] = c->fresh[k];
   c->n_fresh = n_left;

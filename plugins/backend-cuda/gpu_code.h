@@ -1,8 +1,8 @@
 /* The generated kernels of a program: text collected by name while graphs are lowered, compiled by NVRTC in units, on
  * several threads, then found by name. A schedule keeps the place of a kernel, which is filled when it is compiled.
  *
- * The machine code of a unit is kept in the cache folder under a hash of its text, the compiler and the architecture
- * (kit/base/sealed_file.h), so that a second start compiles nothing. Where units begin is told by the names that
+ * The machine code of a unit is stored in the cache folder under a hash of its text, the compiler and the architecture
+ * (kit/base/sealed_file.h), so that a second start compiles nothing. Where units begin is reported by the names that
  * are in them, so that another kernel makes another unit and leaves the others as they are. */
 #ifndef GC_CODE_H
 #define GC_CODE_H
@@ -25,7 +25,7 @@ typedef struct gc_kernel {
 typedef struct gc_code {
   const gc_driver_t *driver;
   const nv_nvrtc_t *nvrtc;
-  const char *folder;    /* the cache's; NULL: nothing is kept */
+  const char *folder;    /* the cache's; NULL: nothing is stored */
   int arch;              /* compute capability: 90 */
   gc_kernel_t **kernels; /* in the order in which they were added; owned, at fixed addresses */
   kit_map_t by_name;     /* rows of `kernels` */
@@ -47,8 +47,8 @@ gc_kernel_t *gc_code_printed(gc_code_t *c, gc_print_fn print, const void *self);
 uint64_t gc_code_hash(const lp_loop_t *loop);
 /* The kernel of this loop, which has a GPU schedule: known, or added. NULL: no memory. */
 gc_kernel_t *gc_code_kernel(gc_code_t *c, const lp_loop_t *loop);
-/* Everything that is wanted is compiled, on threads, until gc_code_end; nothing else is asked of `c` before that. NULL:
- * no memory, which gc_code_end tells. */
+/* Everything that is wanted is compiled, on threads, until gc_code_end; nothing else is queried of `c` before that.
+ * NULL: no memory, which gc_code_end reports. */
 typedef struct gc_compiling gc_compiling_t;
 gc_compiling_t *gc_code_begin(gc_code_t *c);
 /* The kernels are there: 0, or -1 with what the compiler or the driver says in `why`. The context is current. */

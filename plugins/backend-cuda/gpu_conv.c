@@ -1,5 +1,5 @@
 /* Convolutions over one to three dimensions, transposed ones too: products where windows are patches; depthwise ones
- * channels last by kernels of their own; by cuDNN as operands lie, else on copies that lie in the way of the first one,
+ * channels last by kernels of their own; by cuDNN as operands lie, else on copies that are in the way of the first one,
  * else dense ones; what it does not take, or where it is missing, by other kernels of their own. */
 #include "gpu_conv.h"
 
@@ -48,7 +48,7 @@ static int result_of(int32_t kind) {
 
 static int is_dnn_dtype(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F16 || dtype == AOT_BF16; }
 
-/* An element stands for several: gradients of sums. */
+/* An element represents several: gradients of sums. */
 static int is_spread(const lw_tensor_t *t) {
   for (int32_t d = 0; d < t->rank; d++)
     if (t->sizes[d] > 1 && t->strides[d] == 0) return 1;

@@ -1,4 +1,4 @@
-/* Failures of lowering and of runs, and what else is to be known, told through the host. */
+/* Failures of lowering and of runs, and what else is to be known, reported through the host. */
 #ifndef GC_GPU_ERRORS_H
 #define GC_GPU_ERRORS_H
 

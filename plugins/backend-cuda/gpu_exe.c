@@ -300,7 +300,7 @@ static void count(totals_t *t, const gc_exe_t *e) {
   t->dnn += e->n_dnn, t->waits += e->n_waits, t->moved += e->loop_nbytes;
 }
 
-/* A part is lowered for what it asks to be compiled: the hints of sizes that nobody knows yet may contradict each
+/* A part is lowered for what it asks to be compiled: the hints of sizes that nothing knows yet may contradict each
  * other. Its birth runs on the host. */
 static void prepare_part(gc_exe_t *e, const lw_part_t *part, const int64_t *hints, totals_t *t) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(e->s, aot_snap_node_t, nodes);

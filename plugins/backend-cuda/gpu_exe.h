@@ -1,5 +1,5 @@
 /* A program on a GPU: graphs lowered for the sizes and the memory of each bound call (gpu_call.h), those with sizes
- * that only a run tells part by part (gpu_parts.h). */
+ * that only a run reports part by part (gpu_parts.h). */
 #ifndef GC_GPU_EXE_H
 #define GC_GPU_EXE_H
 
@@ -12,7 +12,7 @@
 #include <aot/backend.h>
 #include <aot/ext/check_nan.h>
 
-enum { GC_MAX_FORMS = 8 }; /* of a part, for different sizes, that are kept */
+enum { GC_MAX_FORMS = 8 }; /* of a part, for different sizes, that are stored */
 
 typedef struct gc_call gc_call_t;
 
@@ -50,7 +50,7 @@ typedef struct gc_exe {
   uint64_t arena_nbytes, live_nbytes, n_runs, copied_nbytes;
   uint32_t n_steps, n_fallback, n_groups, n_products, n_dnn, n_chunks, n_residuals, n_started;
   gc_choices_t choices;
-  uint32_t n_waits;     /* for the device, by what decides when it runs: jumps, and nodes that tell sizes */
+  uint32_t n_waits;     /* for the device, by what decides when it runs: jumps, and nodes that report sizes */
   uint64_t loop_nbytes; /* that generated loops read and write */
   uint32_t *n_counted;  /* the same of the lowering that was last */
   uint32_t *n_on_host;  /* by operator of the snapshot: nodes that run there, of all that has been lowered */
@@ -64,10 +64,10 @@ struct aot_bound {
 
 /* AOT_CUDNN: the one folder to take cuDNN from; NULL: not set. */
 const char *gc_cudnn_folder(const aot_host_t *host, aot_ctx_t *ctx);
-/* s is borrowed; own is the executable's from here on; choices are copied. Failures are told. [host-main] */
+/* s is borrowed; own is the executable's from here on; choices are copied. Failures are reported. [host-main] */
 aot_status_t gc_exe_create(const aot_host_t *host, aot_ctx_t *ctx, const custom_world_t *world, gc_device_t *device,
                            const aot_snapshot_t *s, void *own, const gc_choices_t *choices, gc_exe_t **out);
-/* Every graph once, at the hints of its symbols, so that what cannot run is told when the program is loaded. */
+/* Every graph once, at the hints of its symbols, so that what cannot run is reported when the program is loaded. */
 aot_status_t gc_exe_prepare(gc_exe_t *e, aot_ctx_t *ctx);
 
 #endif

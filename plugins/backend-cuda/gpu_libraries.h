@@ -14,8 +14,9 @@ typedef struct gc_libraries {
   const char *nvrtc_folder; /* NULL: where the loader looks */
 } gc_libraries_t;
 
-/* The device may still be opening its context: what needs none goes on beside that. 0, or -1: code and why say which of
- * the two that are needed is missing; code "told": there is no context. cuDNN is ready or not (gc_cudnn_ready). */
+/* The device may still be opening its context: what needs none continues in addition to that. 0, or -1: code and why
+ * say which of the two that are needed is missing; code "told": there is no context. cuDNN is ready or not
+ * (gc_cudnn_ready). */
 int gc_libraries_open(const gc_libraries_t *l, gc_device_t *device, aot_ctx_t *ctx, const char **out_code, char *why,
                       size_t size);
 

@@ -39,7 +39,7 @@ lw_tensor_t gc_bias_type(const lw_attention_t *a) {
 static const gc_mask_t *find_mask(const lw_build_t *b, const gc_kept_table_t *masks, const lw_tensor_t *mask,
                                   const lw_tensor_t *bias) {
   if (b->has_inplace_custom_kernels)
-    return NULL; /* plugins' kernels may write into what nobody seems to read any more */
+    return NULL; /* plugins' kernels may write into what nothing seems to read any more */
   for (gc_kept_t *k = gc_kept_first(masks, gc_kept_hash(&mask, 1)); k; k = gc_kept_before(k)) {
     const gc_mask_t *m = (const gc_mask_t *)k;
     if (m->of.storage == mask->storage && lw_same_geometry(&m->of, mask) && m->bias.dtype == bias->dtype &&

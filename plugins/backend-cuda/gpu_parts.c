@@ -74,7 +74,7 @@ static aot_status_t need_arena(parts_run_t *p, uint64_t nbytes, lw_error_t *erro
   return told(d->alloc(d, p->ctx, nbytes, &e->parts_arena), error, "no device memory for intermediates");
 }
 
-/* The part lowered for these symbols: one that is kept, or in the place of the one that was not used for longest. */
+/* The part lowered for these symbols: one that is stored, or in the place of the one that was not used for longest. */
 static aot_status_t find_call(gc_exe_t *e, uint32_t graph, const int64_t *symbols, uint32_t align, gc_call_t **out,
                               lw_error_t *error) {
   gc_call_t **slots = &e->parts[(size_t)graph * GC_MAX_FORMS], **oldest = slots;

@@ -1,7 +1,7 @@
-/* Graphs with sizes that only a run tells (kit/lowering/dynamic_segments.h): part by part on the queue, values between
- * parts in device memory of their own. At each node that tells a size the host waits for the device, takes the node's
- * operands, runs its kernel, and puts back what it gives. Parts are lowered for the sizes that are known when they
- * begin; those used last stay. */
+/* Graphs with sizes that only a run reports (kit/lowering/dynamic_segments.h): part by part on the queue, values
+ * between parts in device memory of their own. At each node that reports a size the host waits for the device, takes
+ * the node's operands, runs its kernel, and puts back what it gives. Parts are lowered for the sizes that are known
+ * when they begin; those used last stay. */
 #ifndef GC_GPU_PARTS_H
 #define GC_GPU_PARTS_H
 

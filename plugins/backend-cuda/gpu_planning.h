@@ -1,4 +1,4 @@
-/* What backend-cuda tells of a program before it is compiled: its memory (aot.memory/1) and its costs (aot.cost/1), as
+/* What backend-cuda reports a program before it is compiled: its memory (aot.memory/1) and its costs (aot.cost/1), as
  * the lowering has them for the first device of this machine, or, where there is none, for an H100. */
 #ifndef GC_GPU_PLANNING_H
 #define GC_GPU_PLANNING_H

@@ -1,6 +1,6 @@
 /* How long the steps of a schedule take on a stream: an event in front of each that runs, as often as it does, and one
- * behind the last, and in front of all a look at the host's clock. Times of a run are taken when it is over: before the
- * next, or when somebody reads. */
+ * after the last, and in front of all a look at the host's clock. Times of a run are used when it is over: before the
+ * next, or when something else reads. */
 #ifndef GC_GPU_PROFILE_H
 #define GC_GPU_PROFILE_H
 
@@ -19,7 +19,7 @@ typedef struct gc_times {
   int is_on; /* 0: nothing is timed */
   gc_stream_t stream;
   uint64_t at;            /* the host's clock when the run began: written by the stream */
-  int has_begun, has_run; /* a run, and a whole one, whose times are not taken yet */
+  int has_begun, has_run; /* a run, and a whole one, whose times are not accepted yet */
 } gc_times_t;
 
 void gc_times_init(gc_times_t *t);

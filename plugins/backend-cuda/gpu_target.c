@@ -18,7 +18,7 @@ static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
 static const gc_run_t *run_of(const lw_frame_t *f) { return f->self; }
 static gc_address_t address(const lw_frame_t *f, lw_ref_t r) { return (gc_address_t)(uintptr_t)lw_at(f, r); }
 
-/* Steps of this target fail by the driver or by a library: the frame's owner tells it. */
+/* Steps of this target fail by the driver or by a library: the frame's owner reports it. */
 static aot_status_t driver_status(const gc_run_t *run, gc_result_t result) {
   if (result == GC_SUCCESS) return AOT_OK;
   *run->result = result;
@@ -30,7 +30,7 @@ static aot_status_t driver_status(const gc_run_t *run, gc_result_t result) {
 typedef struct loop_step {
   gc_kernel_t *kernel;
   uint32_t blocks, threads, begin_blocks, merge_blocks, end_blocks;
-  uint32_t n, n_pointers; /* words that refs and numbers tell (lp_gpu_word); and what follows them */
+  uint32_t n, n_pointers; /* words that refs and numbers report (lp_gpu_word); and what follows them */
   lw_ref_t *refs;
   uint64_t *numbers;     /* of words without memory: draws, sizes */
   const int64_t *rounds; /* of a loop around it, over; NULL: none */
@@ -122,7 +122,7 @@ static aot_status_t add_step(lw_build_t *b, const lp_loop_t *loop, gc_kernel_t *
 /* Bytes that take as long as a few launches. */
 enum { LONG_LOOP = 16 << 20 };
 
-/* Once its accesses are told: loops of this kernel that share what they share may be one launch. */
+/* Once its accesses are reported: loops of this kernel that share what they share may be one launch. */
 static aot_status_t let_join(lw_build_t *b, lp_loop_t *loop, loop_step_t *p) {
   lw_step_t *step = &b->out->steps[b->out->n_steps - 1];
   if (!loop->gpu.tensors || lp_gpu_most_tensors(loop) < 2 || step->nbytes >= LONG_LOOP) return AOT_OK;
@@ -243,7 +243,7 @@ aot_status_t gc_check_indices(const lw_schedule_t *s, _Atomic int64_t *checks, l
 
 /* ---- classes of a loss ---- */
 
-/* What lw_target_t.classes asks for, as a loop over the classes: how many count, and whether one is wrong. */
+/* What lw_target_t.classes requests, as a loop over the classes: how many count, and whether one is wrong. */
 static aot_status_t lower_classes(lw_build_t *b, uint32_t k, int64_t n_classes, lw_tensor_t *out) {
   enum { IS_IGNORED, COUNT, IS_WRONG, SCALE, N_INSTS };
   const lw_tensor_t *classes = lw_arg_tensor(b, k);
@@ -372,7 +372,7 @@ static aot_status_t run_zero(const lw_frame_t *f, void *payload) {
   return driver_status(run, run->driver->memset_bytes(address(f, p->dst), 0, p->nbytes, run->stream));
 }
 
-/* A complex number as its two parts, behind the other dimensions. 0: there is no room for one more. */
+/* A complex number as its two parts, after the other dimensions. 0: there is no room for one more. */
 static int in_parts(lw_tensor_t *t) {
   if (t->rank == AOT_MAX_RANK) return 0;
   for (int32_t d = 0; d < t->rank; d++) t->strides[d] *= 2;
@@ -459,7 +459,7 @@ typedef struct host_step {
   lw_kernel_step_t *kernel;
   piece_t *pieces;
   uint32_t n_pieces;
-  const gc_run_t *run; /* while it stands on the stream */
+  const gc_run_t *run; /* while it is on the stream */
   uint32_t node;       /* id */
 } host_step_t;
 
@@ -499,9 +499,9 @@ static aot_status_t run_host_step(const lw_frame_t *f, void *payload) {
 /* ---- kernels that put work of their own on the queue ---- */
 
 typedef struct queue_step {
-  uint32_t number;    /* of its work beside the stream; LW_NONE: it stands on the stream */
+  uint32_t number;    /* of its work next to the stream; LW_NONE: it is on the stream */
   int goes_on;        /* until another step waits for it */
-  uint32_t waits_for; /* work beside the stream; LW_NONE: none */
+  uint32_t waits_for; /* work next to the stream; LW_NONE: none */
 } queue_step_t;
 
 static aot_status_t enqueue(const lw_frame_t *f, lw_kernel_step_t *p, aot_queue_t *queue) {
@@ -545,7 +545,7 @@ static aot_status_t remember_beside(lw_build_t *b, uint32_t storage, uint32_t nu
   return AOT_OK;
 }
 
-/* All collectives go on one queue, so that they are in one order on all ranks. */
+/* All collectives continue one queue, so that they are in one order on all ranks. */
 static aot_status_t lower_on_queue(lw_build_t *b, const custom_node_t *custom, rk_arg_t *args) {
   gc_lowering_t *l = lowering(b);
   const int goes_on = (custom->kernel->head.flags & AOT_KERNEL_STARTS) != 0,
@@ -633,7 +633,7 @@ static aot_status_t lower_kernel(lw_build_t *b, const rk_kernel_t *kernel, const
 
 /* ---- the target ---- */
 
-/* What is kept of steps is in the pool of a schedule that is no more. */
+/* What is stored of steps is in the pool of a schedule that is no more. */
 static void begin_anew(void *self, const aot_snapshot_t *s) {
   gc_lowering_t *l = self;
   l->staging_nbytes = 0;

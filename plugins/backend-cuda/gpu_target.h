@@ -5,7 +5,7 @@
  *     attention   cuDNN (gpu_attention.h), or kernels of its own (flash_attention.h)
  *     convolution cuDNN, or kernels of their own (gpu_conv.c)
  *     copy, add   generated kernels of one instruction; dense copies by the driver
- *     jump        the host waits for what decides, and goes on with another step (kit/lowering/region_steps.h)
+ *     jump        the host waits for what decides, and continues with another step (kit/lowering/region_steps.h)
  *     kernel      what nothing else takes runs on the host: operands there, results back, both on the stream */
 #ifndef GC_TARGET_H
 #define GC_TARGET_H
@@ -27,9 +27,9 @@ typedef struct gc_lowering {
   gc_algorithms_t *algorithms;
   gc_kernel_t stand_in;
   lp_gpu_machine_t machine;
-  uint32_t align;          /* bytes that every port lies at a multiple of, up to LW_ALIGN */
+  uint32_t align;          /* bytes that every port is at a multiple of, up to LW_ALIGN */
   uint64_t staging_nbytes; /* the most that a step on the host takes of host memory */
-  uint32_t n_checks;       /* loops that tell of a wrong index */
+  uint32_t n_checks;       /* loops that report a wrong index */
   uint32_t n_products;
   uint32_t *n_on_host;                   /* by operator of the snapshot: nodes that run there */
   gc_cudnn_t *cudnn;                     /* opened when it is first needed */
@@ -39,8 +39,8 @@ typedef struct gc_lowering {
   const gc_choices_t *choices;
   struct gc_kept_table *masks; /* gpu_masks.h */
   const aot_snap_graph_t *masks_in;
-  uint32_t n_beside;   /* steps whose work goes beside the stream .. */
-  uint32_t n_started;  /* .. of which so many go on until another step waits for them */
+  uint32_t n_beside;   /* steps whose work goes next to the stream .. */
+  uint32_t n_started;  /* .. of which so many continue until another step waits for them */
   uint32_t *beside_of; /* by storage, n_beside_of of them: the work that makes it, counted from 1; 0: none */
   uint32_t n_beside_of;
 } gc_lowering_t;
@@ -53,13 +53,13 @@ typedef struct gc_run {
   struct gc_device *device;
   gc_stream_t stream;
   char *staging;           /* pinned */
-  char **staged;           /* by storage: where it lies in staging; of the step that runs */
+  char **staged;           /* by storage: where it is in staging; of the step that runs */
   _Atomic int64_t *checks; /* pinned: set by loops whose index was wrong */
   gc_result_t *result;     /* of the driver's call that failed */
   int *cublas;             /* of cuBLASLt's */
   int *dnn;                /* of cuDNN's */
   gc_beside_t *beside;
-  int waits_at_once; /* for what goes on beside the stream: each step by itself */
+  int waits_at_once; /* for what continues next to the stream: each step by itself */
   char *decides;     /* pinned, of GC_DECIDES_NBYTES: what a jump reads */
   /* waits until all that was put on the stream has run */
   aot_status_t (*settle)(void *self, lw_error_t *error);
@@ -93,7 +93,7 @@ uint32_t gc_jump_target(const lw_step_t *step);
 int gc_jump_waits(const lw_step_t *step);
 /* What it runs, in words: the name of its generated kernel, or what kind of step it is. */
 const char *gc_step_name(const lw_step_t *step);
-/* The first wrong index since the words were looked at, if there was one: tells it, with its node. The words are
+/* The first wrong index since the words were looked at, if there was one: reports it, with its node. The words are
  * cleared. */
 aot_status_t gc_check_indices(const lw_schedule_t *s, _Atomic int64_t *checks, lw_error_t *error);
 

@@ -6,7 +6,7 @@
 #include "gpu_exe.h"
 #include <aot/ext/report.h>
 
-/* r NULL: nobody asks for numbers. [host-main] */
+/* r NULL: nothing requests numbers. [host-main] */
 aot_status_t gc_tell_fallbacks(const gc_exe_t *e, const aot_ext_report_t *r, aot_ctx_t *ctx);
 
 #endif

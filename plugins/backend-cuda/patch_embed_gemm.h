@@ -1,4 +1,4 @@
-/* Convolutions whose windows lie side by side and cover the image (the embedding of a vision transformer's patches, a
+/* Convolutions whose windows are contiguous and cover the image (the embedding of a vision transformer's patches, a
  * stem, a step between stages): products of patches, which are pixels in another order, and weights. */
 #ifndef GC_PATCH_EMBED_GEMM_H
 #define GC_PATCH_EMBED_GEMM_H

@@ -72,7 +72,7 @@ typedef struct worker {
 struct gc_plans_making {
   const gc_driver_t *driver;
   gc_context_t context;
-  double begin_ms; /* when the first was asked for */
+  double begin_ms; /* when the first was requested */
   worker_t workers[MOST_THREADS];
   uint32_t n_workers;
   made_t *first;
@@ -137,7 +137,7 @@ int gc_plans_make(gc_cudnn_t *c, gc_dnn_plan_t *p) {
   return 1;
 }
 
-/* What a thread could not make is made here, or refused with a reason. Is it there, as it was taken to be? */
+/* What a thread could not make is made here, or refused with a reason. Is it there, as it was treated as? */
 static int end_one(gc_cudnn_t *c, const made_t *made) {
   gc_dnn_plan_t *p = made->plan;
   const uint64_t taken = p->workspace_nbytes;

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 enum { ALLOC_FAILED = 3 /* cublasStatus_t */ };
-/* For all products of a program; then the first algorithms are taken, or, under load, those of bursts. */
+/* For all products of a program; then the first algorithms are used, or, under load, those of bursts. */
 #define ALL_BURSTS_MS 3000.0
 #define ALL_LOAD_MS 120000.0
 #define TELL_MS 10000.0 /* from one word about it to the next */
@@ -120,7 +120,7 @@ static int choose_anew(gc_algorithms_t *a, gc_choice_t *choice, const gc_product
   return 0;
 }
 
-/* What was kept; else, unless it may wait, anew. */
+/* What was stored; else, unless it may wait, again. */
 static void find(gc_algorithms_t *a, gc_choice_t *choice, gc_product_t *p, int may_wait) {
   const double begin = gc_now_ms();
   p->algo = &choice->algo;

@@ -1,9 +1,9 @@
 /* Which of cuBLASLt's algorithms computes a product: the first that the library names, or the fastest of those by a
- * measurement (product_timing.h), which is kept in the cache folder by the product's form, the library's version and
- * the device. What was found under load is kept beside what bursts found, and goes before it.
+ * measurement (product_timing.h), which is stored in the cache folder by the product's form, the library's version and
+ * the device. What was found under load is stored in addition to what bursts found, and goes before it.
  *
  * A graph is lowered as if the library had an algorithm for each form. Those that are not known wait, and are chosen
- * behind the lowering, one after another on a GPU that does nothing else, while processors make what else is
+ * after the lowering, one after another on a GPU that does nothing else, while processors make what else is
  * missing. */
 #ifndef GC_PRODUCT_ALGORITHMS_H
 #define GC_PRODUCT_ALGORITHMS_H
@@ -26,7 +26,7 @@ typedef struct gc_choice {
 typedef struct gc_algorithms {
   const gc_cublaslt_t *cublaslt;
   gc_timing_t timing;
-  const char *folder;    /* the cache's; NULL: nothing is kept */
+  const char *folder;    /* the cache's; NULL: nothing is stored */
   uint64_t identity;     /* of library and device */
   int how;               /* GC_ALGORITHMS_* */
   gc_choice_t **choices; /* owned, at fixed addresses */
@@ -37,8 +37,8 @@ typedef struct gc_algorithms {
   uint32_t n_waiting, waiting_capacity;
   double ms;                 /* that choosing took */
   uint32_t n_timed, n_found; /* forms of products: measured here; found in the folder */
-  /* Asked whether work that is long may go on, and told how far it is, where there is a text: what everybody wants to
-   * know, or some. 0: it is to stop. NULL: nobody listens. */
+  /* Asked whether work that is long may continue, and reported how far it is, where there is a text: what everybody
+   * wants to know, or some. 0: it is to stop. NULL: nothing listens. */
   int (*go_on)(void *self, const char *text, int is_for_all);
   void *listener;
   int is_stopped;

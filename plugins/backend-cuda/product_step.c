@@ -55,7 +55,7 @@ static aot_status_t run_product(const lw_frame_t *f, void *payload) {
   return *run->cublas ? AOT_E_INTERNAL : AOT_OK;
 }
 
-/* ---- how operands lie ---- */
+/* ---- how operands is laid out ---- */
 
 /* The last two dimensions as rows, or as columns. 0: they are neither. */
 static int as_matrix(const lw_tensor_t *t, gc_matrix_t *out) {

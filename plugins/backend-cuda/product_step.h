@@ -1,4 +1,4 @@
-/* Matrix products as steps: cuBLASLt on operands as they lie, batches as strides. An addend is the product's bias, or
+/* Matrix products as steps: cuBLASLt on operands in its layout, batches as strides. An addend is the product's bias, or
  * the matrix that it adds, where it lies so; else the result begins as a copy of it. */
 #ifndef GC_PRODUCT_STEP_H
 #define GC_PRODUCT_STEP_H

@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 
-enum { MOST_ROUNDS = 10, MOST_RUNS = 1000 /* behind each other, between two looks at the clock */ };
+enum { MOST_ROUNDS = 10, MOST_RUNS = 1000 /* after each other, between two looks at the clock */ };
 #define ONE_MS 20.0           /* for the rounds of a burst */
 #define BURST_GAIN 0.97       /* of the first algorithm's time: less is noise */
 #define LOAD_GAIN 0.99        /* the same of means of many runs */
@@ -120,7 +120,7 @@ static void run_burst(gc_timing_t *t, const gc_product_t *p, const gc_candidate_
 
 /* ---- under load ---- */
 
-/* So many runs behind each other, in ms; 0: it does not run. */
+/* So many runs after each other, in ms; 0: it does not run. */
 static double run_many(const gc_timing_t *t, const gc_product_t *p, int n, bench_t *b) {
   float ms = 0;
   int failed = t->driver->event_record(b->begin[0], t->stream) != GC_SUCCESS;

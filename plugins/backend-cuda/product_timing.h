@@ -1,7 +1,7 @@
 /* Which of several algorithms computes a product in the least time, by running them in memory of their own.
  *
  *     a burst      all of them in turns, a few ms: a chip that slows down slows all of them
- *     under load   one behind the other, each alone on a chip that has been at work for a while: where power is what
+ *     under load   one after the other, each alone on a chip that has been at work for a while: where power is what
  *     ends
  *                  its speed, as in a training step, one that draws less of it runs at a higher clock
  *

@@ -67,7 +67,7 @@ int gc_shared_memory_get(gc_shared_memory_t *m, uint64_t nbytes, gc_address_t *o
   if (d->mem_address_reserve(&r->address, (size_t)r->nbytes, (size_t)m->granularity, 0, 0) != GC_SUCCESS)
     return free(r), 0;
   if (fill(m, r) != GC_SUCCESS) {
-    d->mem_address_free(r->address, (size_t)r->nbytes); /* nobody has seen them */
+    d->mem_address_free(r->address, (size_t)r->nbytes); /* nothing has seen them */
     return free(r), 0;
   }
   *out = r->address;

@@ -1,8 +1,9 @@
 /* Memory of a device that other processes' devices may map into theirs: what NCCL needs of a buffer to have it moved by
  * copy engines. Pages of cuMemCreate, mapped at addresses of their own.
  *
- * Addresses are never another buffer's while the device lives: whoever has registered a range asks the driver whether
- * memory is there still, and need not be told. [any-thread], with the context set on the thread that calls. */
+ * Addresses are never another buffer's while the device lives: code that has registered a range queries the driver
+ * whether memory is there still, and need not be reported. [any-thread], with the context set on the thread that
+ * calls. */
 #ifndef GC_SHARED_MEMORY_H
 #define GC_SHARED_MEMORY_H
 

@@ -5,7 +5,7 @@
 
 #include "gpu_exe.h"
 
-/* Returns when the queue has done all that was put on it. A failure is told. */
+/* Returns when the queue has done all that was put on it. A failure is reported. */
 aot_status_t gc_exe_settle(gc_exe_t *e, aot_ctx_t *ctx, aot_queue_t *queue, lw_error_t *error);
 void gc_exe_settle_deinit(gc_exe_t *e);
 

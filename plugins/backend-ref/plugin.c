@@ -112,7 +112,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 /* ---- aot.memory/1 ---- */
 
-/* At hints there is nothing to say about sizes and values that only a run tells. */
+/* At hints there is nothing to say about sizes and values that only a run reports. */
 static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error_t *error) {
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;

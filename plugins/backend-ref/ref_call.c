@@ -13,7 +13,7 @@ static aot_status_t predicate(rf_state_t *st, rf_frame_t *f, uint32_t node, int 
   return AOT_OK;
 }
 
-/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody
+/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nothing
  * knows. */
 static aot_status_t enter(rf_state_t *st, uint32_t node, uint32_t branch) {
   const aot_snapshot_t *s = st->p->s;

@@ -37,7 +37,7 @@ static void value_range(const aot_snapshot_t *s, uint32_t graph, rf_graph_t *g) 
   g->n_values = high ? high - low : 0;
 }
 
-/* Outputs may lie in the memory of inputs. */
+/* Outputs may be in the memory of inputs. */
 static int is_in_place(int32_t kind) { return kind == AOT_GRAPH_STEP || kind == AOT_GRAPH_PART; }
 
 static void count_uses(rf_program_t *p, uint32_t graph, rf_graph_t *g) {
@@ -68,7 +68,7 @@ static void count_uses(rf_program_t *p, uint32_t graph, rf_graph_t *g) {
     uint32_t v = ports[row->output_begin + o].value;
     if (v == AOT_NO_ID) continue;
     g->uses[v - g->value_begin]++;
-    if (is_in_place(row->kind)) continue; /* its outputs lie in its inputs' memory, which may yet be read */
+    if (is_in_place(row->kind)) continue; /* its outputs are in its inputs' memory, which may yet be read */
     if (g->port[v - g->value_begin] < 0) g->port[v - g->value_begin] = (int32_t)o;
   }
 }
@@ -211,7 +211,7 @@ static aot_status_t bind_inputs(rf_state_t *st, const aot_tensor_t *inputs) {
 
 static aot_status_t allocate_output(rf_state_t *st, uint32_t output, aot_tensor_t *out) {
   if (!st->sink) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "output %u has no buffer", output);
-  st->error->is_told = 1; /* what stops the host it has told itself */
+  st->error->is_told = 1; /* what stops the host it has reported itself */
   AOT_TRY(st->sink->allocate(st->sink, output, st->symbols, st->n_symbols, out));
   st->error->is_told = 0;
   return AOT_OK;

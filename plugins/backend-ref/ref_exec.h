@@ -20,12 +20,12 @@ typedef struct rf_error {
   char text[512];
   uint32_t node;    /* id of the node at fault, AOT_NO_ID: none */
   const char *hint; /* constant text, or NULL */
-  int is_told;      /* by the host, which was asked for memory */
+  int is_told;      /* by the host, which was requested memory */
 } rf_error_t;
 
 typedef struct rf_stats {
   uint64_t peak_nbytes;   /* of the run: storages that the interpreter owned at once */
-  uint64_t copied_nbytes; /* of a step's outputs, which lie where inputs do */
+  uint64_t copied_nbytes; /* of a step's outputs, which are where inputs do */
 } rf_stats_t;
 
 /* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. Kernels
@@ -49,7 +49,7 @@ aot_status_t rf_run(const rf_program_t *p, const hc_run_t *run, const rf_printer
 /* The memory that forward and backward will take, by a rehearsal: a run of each that computes nothing. What the
  * interpreter itself allocates, in memory of its own, for as long as it keeps it; and the boundary. Of a cond both
  * branches are rehearsed. symbols: a value for each. Fills out->plan. AOT_E_PRECONDITION: a joint graph;
- * AOT_E_UNIMPLEMENTED: sizes that only a run tells. */
+ * AOT_E_UNIMPLEMENTED: sizes that only a run reports. */
 aot_status_t rf_plan(const rf_program_t *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out,
                      rf_error_t *error);
 

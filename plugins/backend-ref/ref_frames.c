@@ -42,7 +42,7 @@ void rf_pop(rf_state_t *st) {
   f->slots = NULL;
 }
 
-/* Operands of a finished node are used up; results that nobody reads are freed. */
+/* Operands of a finished node are used up; unused results are freed. */
 void rf_finish_node(rf_state_t *st, rf_frame_t *f, uint32_t node) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];

@@ -1,4 +1,5 @@
-/* Sizes and numbers that the run tells: results placed when their kernel knows their sizes, symbols bound from them. */
+/* Sizes and numbers that the run reports: results placed when their kernel knows their sizes, symbols bound from
+ * them. */
 #include "ref_state.h"
 
 #include "kit/graph/snap_learn.h"

@@ -1,7 +1,7 @@
 /* One node: its arguments out of the slots, its results into slots.
  *
  * Results get storages of their own, with the declared strides where those are dense, else contiguous: kernels read
- * actual strides, never declared ones. View kernels are asked for a view first and share their operand's storage. A
+ * actual strides, never declared ones. View kernels are requested a view first and share their operand's storage. A
  * result that is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on
  * their argument's strides (as_strided) get that argument in its declared layout. */
 #include "ref_state.h"
@@ -100,7 +100,7 @@ static aot_status_t read_args(rf_state_t *st, rf_frame_t *f, uint32_t node) {
 
 /* ---- results ---- */
 
-/* Do the strides place the elements without gaps or overlaps? Then they are kept. */
+/* Do the strides place the elements without gaps or overlaps? Then they are stored. */
 static int is_dense(const rk_tensor_t *t) {
   int64_t span = 1, numel = 1;
   for (int32_t d = 0; d < t->rank; d++) {
@@ -324,7 +324,7 @@ static aot_status_t call_kernel(rf_state_t *st, rf_frame_t *f, uint32_t node, co
 
 /* ---- kernels of plugins ---- */
 
-/* Does the operand's memory become its new value's? Its storage must be the interpreter's own, with nobody else
+/* Does the operand's memory become its new value's? Its storage must be the interpreter's own, with nothing else
  * looking at it. */
 static int can_keep(const rf_slot_t *from, const rk_tensor_t *t) {
   return from->storage && from->storage->owned && from->storage->refs == 1 && sizes_fit(&from->t, t) &&

@@ -1,5 +1,5 @@
 /* Rehearsals: runs in which no kernel computes, no copy is made and no memory is touched, so that what the interpreter
- * allocates and gives back is what a real run would, by the same code. */
+ * allocates and returns is what a real run would, by the same code. */
 #include "ref_state.h"
 
 #include "kit/graph/snap_graph.h"

@@ -1,4 +1,4 @@
-/* A rehearsal's memory, which nobody writes, and the rows of the plan that say when which storage is there. */
+/* A rehearsal's memory, which nothing writes, and the rows of the plan that say when which storage is there. */
 #include "ref_state.h"
 
 #include <aot/graph.h>

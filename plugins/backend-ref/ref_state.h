@@ -26,7 +26,7 @@ typedef struct rf_slot {
 } rf_slot_t;
 
 typedef struct rf_graph {
-  uint32_t value_begin, n_values; /* rows of its values stand together */
+  uint32_t value_begin, n_values; /* rows of its values are together */
   uint32_t *uses;                 /* of each value */
   int32_t *port;                  /* of each value: the output it can be computed into */
 } rf_graph_t;
@@ -77,7 +77,7 @@ typedef struct rf_state {
   rk_tensor_t *results, *views;
   const rk_tensor_t **tensors;
   int64_t *ints;
-  int *open; /* by result of the running node: it has sizes that only the run tells */
+  int *open; /* by result of the running node: it has sizes that only the run reports */
   uint64_t now_nbytes, peak_nbytes, copied_nbytes;
   rf_rehearsal_t *rehearsal; /* NULL: a real run */
   rf_error_t *error;
@@ -91,7 +91,7 @@ rf_storage_t *rf_storage_create(rf_state_t *st, uint64_t nbytes); /* zeroed; NUL
 rf_storage_t *rf_storage_borrow(void *data, uint64_t nbytes);     /* NULL: no memory */
 void rf_storage_release(rf_state_t *st, rf_storage_t *storage);   /* NULL is fine */
 
-/* ref_rehearsal.c: memory of a rehearsal, which nobody writes, and its rows. */
+/* ref_rehearsal.c: memory of a rehearsal, which nothing writes, and its rows. */
 void *rf_rehearse_memory(uint64_t nbytes); /* reads as zeros and takes no memory; NULL: no addresses left */
 void rf_rehearse_give(void *memory, uint64_t nbytes);
 void rf_rehearse_step(rf_state_t *st, uint32_t node);
@@ -100,7 +100,7 @@ void rf_rehearse_end(rf_state_t *st, const rf_storage_t *storage);
 void rf_rehearse_value(rf_state_t *st, const rf_storage_t *storage, uint32_t value); /* row: what it was made for */
 void rf_rehearse_output(rf_state_t *st, uint32_t port);                              /* is written now */
 /* ref_exec.c: run one graph, a row, in a state that is set up but for its scratch; then all that the run held is
- * given back. */
+ * returned. */
 aot_status_t rf_run_graph(rf_state_t *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols);
 
 /* ref_frames.c: the stack of frames. */
@@ -149,8 +149,8 @@ void rf_slot_used(rf_state_t *st, rf_slot_t *slot); /* one use is over; the last
 #define RF_OPEN (-1)
 aot_status_t rf_declared(rf_state_t *st, const aot_snap_value_t *v, uint32_t node, rk_tensor_t *out, int *out_open);
 
-/* ref_learn.c: what a node's results tell about symbols. Symbols without a value get theirs, ranges are checked,
- * expressions are worked out anew, and every declared size must be the actual one. */
+/* ref_learn.c: what a node's results report about symbols. Symbols without a value get theirs, ranges are checked,
+ * expressions are worked out again, and every declared size must be the actual one. */
 aot_status_t rf_learn(rf_state_t *st, rf_frame_t *f, uint32_t node);
 /* Where a kernel with open results puts one (rk_caller_t.place); self is an rf_placing_t. */
 typedef struct rf_placing {

@@ -1,12 +1,13 @@
 /* The walk: each node once, in order, so that its operands lie as they are going to before it.
  *
  *     convolution     its images and its weights are copied, unless they lie channels last by then
- *     its results     inferred anew where an operand lies otherwise than it came: the operator set knows what hands the
+ *     its results     inferred again where an operand lies otherwise than it came: the operator set knows what hands
+ *     the
  *                     order on, as PyTorch does
- *     no rule, or one that asks how operands lie (view): it gets them as they came
+ *     no rule, or one that queries how operands is laid out (view): it gets them as they came
  *
  * A graph's ports keep their types: its outputs are copied back. What is connected by values that lie otherwise now is
- * an island. The first walk is a trial with all convolutions; it is taken back, and the second one goes with those of
+ * an island. The first walk is a trial with all convolutions; it is undone, and the second one goes with those of
  * the islands that pay. */
 #include "channels_last.h"
 
@@ -15,7 +16,7 @@
 #include <aot/ext/trial.h>
 #include <string.h>
 
-/* A copy of a value that its later readers share, if they stand in the same checkpoint and the like. */
+/* A copy of a value that its later readers share, if they are in the same checkpoint and the like. */
 typedef struct copy {
   uint32_t value; /* AOT_NO_ID: none yet */
   uint32_t flags, region_tag;
@@ -301,7 +302,7 @@ static void visit_convolution(layout_state_t *w) {
     if (!use_copy(w, id, &t, island)) copy_operand(w, k, island);
     is_said = 1;
   }
-  /* one channel lies either way, and its convolution as its operands are told */
+  /* one channel lies either way, and its convolution as its operands are reported */
   const aot_type_t y = type_of(w, w->e.info.first_result.id);
   if (!is_said && !em_lies_channels_last(&w->e, &y)) copy_operand(w, 1, island);
 }
@@ -372,7 +373,7 @@ static uint32_t count_convolutions(layout_state_t *w) {
   return n;
 }
 
-/* Everything is tried, and taken back. */
+/* Everything is tried, and undone. */
 static aot_status_t try_all(layout_state_t w, const aot_ext_trial_t *trial, layout_state_t *out) {
   AOT_TRY(trial->begin(trial, w.e.ctx, w.e.prog));
   const aot_status_t status = walk_program(&w);
@@ -387,7 +388,7 @@ static void add_up(nhwc_counts_t *out, const nhwc_island_t *i) {
   out->saved_nbytes += i->saved_nbytes;
 }
 
-/* Which convolutions stand in islands that pay; how many are there. */
+/* Which convolutions are in islands that pay; how many are there. */
 static uint32_t choose(layout_state_t *tried, uint8_t *is_wanted, nhwc_counts_t *out) {
   uint32_t n = 0;
   for (uint32_t c = 0; c < tried->n_convolutions; c++)

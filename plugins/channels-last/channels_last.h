@@ -12,7 +12,7 @@ typedef struct nhwc_counts {
   uint64_t copied_nbytes, saved_nbytes;
 } nhwc_counts_t;
 
-/* The program's convolutions, islands of them where that pays. out: of those taken; where none is, what they would
+/* The program's convolutions, islands of them where that pays. out: of those used; where none is, what they would
  * cost. */
 aot_status_t nhwc_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, nhwc_counts_t *out);
 

@@ -8,11 +8,11 @@
 #define NHWC_NO_ISLAND 0
 
 typedef struct nhwc_island {
-  uint32_t parent;                    /* itself: it stands for all that were joined */
+  uint32_t parent;                    /* itself: it represents all that were joined */
   uint32_t n_convolutions, n_patches; /* those whose windows neither overlap nor are one pixel */
   uint32_t n_copies;
   uint64_t copied_nbytes; /* read and written by copies that the layout costs */
-  uint64_t saved_nbytes;  /* read and written by copies that a convolution would make of what lies in another way */
+  uint64_t saved_nbytes;  /* read and written by copies that a convolution would make of what is in another way */
   uint8_t is_barred;      /* something in it cannot be brought back to how it lay */
 } nhwc_island_t;
 
@@ -22,7 +22,7 @@ typedef struct nhwc_islands {
 } nhwc_islands_t;
 
 uint32_t nhwc_island_new(nhwc_islands_t *s);
-nhwc_island_t *nhwc_island_of(nhwc_islands_t *s, uint32_t island);    /* the one that stands for it */
+nhwc_island_t *nhwc_island_of(nhwc_islands_t *s, uint32_t island);    /* the one that represents it */
 uint32_t nhwc_island_join(nhwc_islands_t *s, uint32_t a, uint32_t b); /* either may be none */
 int nhwc_island_pays(const nhwc_island_t *island);
 

@@ -189,8 +189,8 @@ static aot_status_t await(member_t *m, int half, uint64_t n, const rn_exchange_t
         n_missing++;
         n_gone += (uint32_t)h->seats[r].has_left;
       }
-    /* Whoever all have met, the first exchange, has met them however late it wakes, and what all have taken is taken;
-     * of what is laid out to be taken the others may have taken back theirs. */
+    /* Whoever all have met, the first exchange, has met them however late it wakes, and what all have taken is used;
+     * of what is laid out to be taken the others may have undone theirs. */
     if (!n_missing && (n == 1 || half == TAKEN || !h->is_aborted)) return AOT_OK;
     if (h->is_aborted) {
       *error = h->error;

@@ -18,7 +18,7 @@ typedef struct comm_local_unit {
 
 static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, const aot_join_t *how,
                                   aot_group_t **out) {
-  const comm_local_unit_t *u = (const comm_local_unit_t *)c->head.self; /* base stands first */
+  const comm_local_unit_t *u = (const comm_local_unit_t *)c->head.self; /* base is first */
   cl_meeting_t m = u->meeting;
   char name[128];
   aot_join_t own;

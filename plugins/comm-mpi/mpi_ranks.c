@@ -9,7 +9,7 @@
 
 enum { TAG_CLAIM = 1, TAG_PIECE = 2 };
 enum { SPINS = 200, NAP_NS = 20000, MOST_BYTES = 1 << 30 /* of one message: MPI counts in int */ };
-#define FAREWELL_NS 500000000u /* so that the others can tell why they end, before mpirun ends the job */
+#define FAREWELL_NS 500000000u /* so that the others can determine why they end, before mpirun ends the job */
 
 /* What goes ahead of pieces. has_failed: the rank goes no further, and says why. */
 typedef struct note {
@@ -169,8 +169,8 @@ static void drop(ranks_t *g) {
   free(g);
 }
 
-/* After a failure without MPI_Finalize, which would wait for who is gone: mpirun ends a job that a process has left
- * so. */
+/* After a failure without MPI_Finalize, which would wait for code that is gone: mpirun ends a job that a process has
+ * left so. */
 static void leave(void *self) {
   ranks_t *g = self;
   const uint64_t begin = now_ns();

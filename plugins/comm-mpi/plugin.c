@@ -18,7 +18,7 @@ typedef struct comm_mpi_unit {
 /* Who is there the job knows: rank, number and meeting place are not ours to choose. */
 static aot_status_t AOT_CALL join(const aot_communicator_t *c, aot_ctx_t *ctx, const aot_join_t *how,
                                   aot_group_t **out) {
-  const comm_mpi_unit_t *u = (const comm_mpi_unit_t *)c->head.self; /* base stands first */
+  const comm_mpi_unit_t *u = (const comm_mpi_unit_t *)c->head.self; /* base is first */
   aot_join_t own;
   rn_transport_t t;
   rn_error_t error = {""};

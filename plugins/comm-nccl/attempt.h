@@ -1,4 +1,4 @@
-/* A call that may not come back, made by a thread of its own: so that patience is kept, whatever NCCL waits for. */
+/* A call that may not come back, made by a thread of its own: so that patience is stored, whatever NCCL waits for. */
 #ifndef NL_ATTEMPT_H
 #define NL_ATTEMPT_H
 
@@ -10,7 +10,7 @@ typedef struct nl_attempt nl_attempt_t;
 nl_attempt_t *nl_attempt_begin(void (*run)(void *), void *arg);
 /* 1: run has come back. */
 int nl_attempt_ends(nl_attempt_t *a, uint64_t within_ns);
-/* Nobody waits any more. drop(arg) is called when run has come back: here, or by the thread. drop NULL: nothing is to
+/* Nothing waits any more. drop(arg) is called when run has come back: here, or by the thread. drop NULL: nothing is to
  * be done. */
 void nl_attempt_forget(nl_attempt_t *a, void (*drop)(void *));
 

@@ -23,12 +23,12 @@ typedef struct slot {
 
 enum { ALL_HERE = 1, OPEN };
 
-/* The file. It begins as zeros, which is nobody. */
+/* The file. It begins as zeros, which is nothing. */
 typedef struct rendezvous {
   _Atomic int32_t process[FR_MOST_RANKS];  /* of those that are here; -1: it has left in good order */
   _Atomic uint32_t is_open;                /* ALL_HERE, then OPEN, when the file has no name any more */
   _Atomic uint64_t n_waits[FR_MOST_RANKS]; /* a barrier is passed when all have counted as far */
-  _Atomic uint32_t failed;                 /* 1: somebody writes the text, 2: it is there */
+  _Atomic uint32_t failed;                 /* 1: something else writes the text, 2: it is there */
   char text[TEXT];
   slot_t slots[FR_MOST_RANKS];
 } rendezvous_t;
@@ -48,7 +48,7 @@ static uint64_t now_ns(void) {
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }
 
-/* ---- who is gone, who is late ---- */
+/* ---- who is gone, which is late ---- */
 
 /* The process of a rank that has ended without leaving, else 0. It is read again once the process is known to be no
  * more: until then it may have left in good order. */
@@ -165,7 +165,7 @@ static aot_status_t exchange(void *self, const rn_exchange_t *x, rn_error_t *err
       if (r != g->rank) take(g, x, r, at);
     AOT_TRY(wait_for_all(g, x, error));
   }
-  return wait_for_all(g, x, error); /* nobody claims the next while one still reads the claims of this */
+  return wait_for_all(g, x, error); /* nothing claims the next while one still reads the claims of this */
 }
 
 /* ---- the ends ---- */
@@ -250,7 +250,7 @@ static void find_missing(const rendezvous_t *m, const fr_how_t *how, uint8_t *is
 }
 
 /* m: the file that rank 0 has made, else NULL. NULL: not all have come in time; and who has not, as far as this one
- * knows: rank 0 alone, who brings the file, where there is none. */
+ * knows: rank 0 alone, which brings the file, where there is none. */
 static rendezvous_t *meet(const fr_how_t *how, rendezvous_t *m, uint8_t *is_missing) {
   const uint64_t begin = now_ns();
   struct stat file = {0};

@@ -1,6 +1,6 @@
-/* Ranks that are processes of one machine, and meet in a file that all of them map: for what is said beside NCCL, which
- * has no memory of the host's. An exchange lays pieces into the ranks' slots in rounds; who waits for another rank
- * looks whether its process lives, whether somebody has given up, and how late it is. */
+/* Ranks that are processes of one machine, and meet in a file that all of them map: for what is said next to NCCL,
+ * which has no memory of the host's. An exchange lays pieces into the ranks' slots in rounds; who waits for another
+ * rank looks whether its process lives, whether something else has given up, and how late it is. */
 #ifndef NL_FILE_RANKS_H
 #define NL_FILE_RANKS_H
 
@@ -17,7 +17,7 @@ typedef struct fr_how {
 /* AOT_E_UNAVAILABLE: not all have come in time; who. */
 aot_status_t fr_join(const fr_how_t *how, rn_transport_t *out, rn_error_t *error);
 
-/* Whether a process has ended without leaving, or somebody has given up: says so in `error`. [any-thread] */
+/* Whether a process has ended without leaving, or something else has given up: says so in `error`. [any-thread] */
 int fr_has_failed(const rn_transport_t *t, rn_error_t *error);
 
 #endif

@@ -26,8 +26,8 @@ static int divide(const char *address, address_slot_t *out) {
   return 1;
 }
 
-/* 0, or why nobody can listen there. NCCL would share the port with another job of this user's that listens there
- * (SO_REUSEPORT), and wait for its ranks: so it is asked without. */
+/* 0, or why nothing can listen there. NCCL would share the port with another job of this user's that listens there
+ * (SO_REUSEPORT), and wait for its ranks: so it is queried without. */
 static int try_to_listen(const struct addrinfo *at) {
   const int one = 1, s = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (s < 0) return errno;

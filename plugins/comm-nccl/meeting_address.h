@@ -1,5 +1,5 @@
 /* Where ranks of several machines meet: "HOST:PORT", as NCCL_COMM_ID has it. NCCL's first rank listens there, the
- * others find it (nccl: src/bootstrap.cc). Looked at before NCCL is asked, which would say less. */
+ * others find it (nccl: src/bootstrap.cc). Looked at before NCCL is queried, which would say less. */
 #ifndef NL_MEETING_ADDRESS_H
 #define NL_MEETING_ADDRESS_H
 

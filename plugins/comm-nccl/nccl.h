@@ -47,7 +47,7 @@ typedef struct nl_nccl {
   int (*reduce_scatter)(const void *from, void *to, size_t n, int dtype, int op, nl_comm_t comm, void *stream);
   int (*all_reduce)(const void *from, void *to, size_t n, int dtype, int op, nl_comm_t comm, void *stream);
   int (*group_start)(void); /* what the thread puts from here on is one piece of work .. */
-  int (*group_end)(void);   /* .. which stands on its stream now */
+  int (*group_end)(void);   /* .. which is on its stream now */
   int (*broadcast)(const void *from, void *to, size_t n, int dtype, int root, nl_comm_t comm, void *stream);
   int (*send)(const void *from, size_t n, int dtype, int to, nl_comm_t comm, void *stream);
   int (*recv)(void *to, size_t n, int dtype, int from, nl_comm_t comm, void *stream);

@@ -28,7 +28,7 @@ typedef struct nl_channel {
   uint64_t n;                /* collectives put so far; numbers count from 1 */
   uint64_t at;               /* what the watcher has seen last .. */
   uint64_t since;            /* .. and when it saw it first */
-  int has_ended;             /* failed and aborted, or given back */
+  int has_ended;             /* failed and aborted, or returned */
   known_t known[REMEMBERED]; /* number k at k modulo them */
   struct nl_channel *next;
 } nl_channel_t;
@@ -160,7 +160,7 @@ static aot_status_t try_to_make(builder_t *m, uint64_t patience_ns, made_t *out,
   return has_ended && !code ? status : AOT_E_UNAVAILABLE;
 }
 
-/* The first rank names the communicator, the group's transport tells the others. */
+/* The first rank names the communicator, the group's transport reports the others. */
 static aot_status_t agree(const nl_groups_t *g, aot_group_t *group, nl_id_t *id, char *why, size_t size) {
   const rn_transport_t *t = rn_group_transport(group);
   const aot_buffer_t own = {(uintptr_t)id, sizeof *id};

@@ -5,7 +5,7 @@
  *     collect     word = number of the collective    its kernel    word = 0        on the stream, also of a graph's
  *     replay watcher     every 20 ms: has a rank ended or given up? has NCCL an error? does a word stay for longer than
  *     patience?
- *                 then the group fails, the others are told, and ncclCommAbort ends the kernels that wait
+ *                 then the group fails, the others are informed, and ncclCommAbort ends the kernels that wait
  *
  * What the host says (other collectives, names of communicators, failures) goes by the group's transport. */
 #ifndef NL_NCCL_GROUPS_H

@@ -9,13 +9,13 @@
 #include <string.h>
 
 enum { SLOT_NBYTES = 1 << 15 /* that go to a rank at once */ };
-#define FAREWELL_NS 500000000u /* in which the others can be told why this rank ends */
-#define ABORT_NS 2000000000u   /* in which calls come back once NCCL has been told to abort */
+#define FAREWELL_NS 500000000u /* in which the others can be reported why this rank ends */
+#define ABORT_NS 2000000000u   /* in which calls come back once NCCL has been reported to abort */
 
 /* What goes ahead of pieces, to each rank. kind 0: nothing was heard. */
 typedef struct note {
   rn_claim_t claim;
-  uint64_t nbytes; /* of the piece that comes behind it */
+  uint64_t nbytes; /* of the piece that comes after it */
   uint64_t has_failed;
   char why[256]; /* has_failed: the rank goes no further */
 } note_t;
@@ -33,7 +33,7 @@ typedef struct link {
   int code;                          /* NCCL's, of what went last .. */
   int cuda_code;                     /* .. and CUDA's */
   pthread_mutex_t lock;              /* of what follows */
-  int is_busy, is_stuck, has_failed; /* is_stuck: a thread may still be at it, so that nothing is given back */
+  int is_busy, is_stuck, has_failed; /* is_stuck: a thread may still be at it, so that nothing is returned */
   char why[320];
 } link_t;
 
@@ -55,7 +55,7 @@ static void keep_failure(link_t *l, const char *why) {
   pthread_mutex_unlock(&l->lock);
 }
 
-/* What has come is brought to the host whatever happens: it tells who was heard of. */
+/* What has come is brought to the host whatever happens: it reports who was heard of. */
 static void swap(void *arg) {
   link_t *l = arg;
   const nl_nccl_t *const nccl = &l->nccl;
@@ -230,7 +230,7 @@ static aot_status_t exchange(void *self, const rn_exchange_t *x, rn_error_t *err
   aot_status_t status = exchange_notes(g, x, error);
   if (status == AOT_OK) status = exchange_pieces(g, x, error);
   let_go(l);
-  /* of a contract that is broken all have heard; else nobody is left who could be told */
+  /* of a contract that is broken all have heard; else no rank is left to inform */
   if (status != AOT_OK) keep_failure(l, error->text);
   return status == AOT_E_CANCELLED ? AOT_E_UNAVAILABLE : status;
 }
@@ -360,9 +360,9 @@ int nl_has_failed(const rn_transport_t *t, rn_error_t *error) {
 
 /* ---- meeting ---- */
 
-/* With the variable set when NCCL is first asked, it would take no other network than that of the address, and none
- * where this machine has no part in it (bootstrapNetInit; github.com/NVIDIA/nccl issues 474 and 730). So it is asked
- * for an id before, which nobody uses. */
+/* With the variable set when NCCL is first queried, it would take no other network than that of the address, and none
+ * where this machine has no part in it (bootstrapNetInit; github.com/NVIDIA/nccl issues 474 and 730). So it is queried
+ * for an id before, which nothing uses. */
 static void meet(void *arg) {
   link_t *l = arg;
   nl_id_t id;

@@ -1,5 +1,5 @@
 /* Ranks that are processes of several machines, and meet by NCCL alone: an address is all that they have in common.
- * What is said beside the program's collectives goes through a communicator of NCCL's own for that, by way of a little
+ * What is said next to the program's collectives goes through a communicator of NCCL's own for that, by way of a little
  * memory of the GPU (staging.h): every rank sends a note to every other one, which says what it believes that the
  * exchange is about, and then pieces.
  *
@@ -33,7 +33,8 @@ typedef struct nl_how {
  * [host-main] */
 aot_status_t nl_join(const nl_how_t *how, rn_transport_t *out, rn_error_t *error);
 
-/* Whether somebody has given up, as far as is known here, or NCCL has an error: says so in `error`. [any-thread] */
+/* Whether something else has given up, as far as is known here, or NCCL has an error: says so in `error`.
+ * [any-thread] */
 int nl_has_failed(const rn_transport_t *t, rn_error_t *error);
 
 #endif

@@ -44,7 +44,7 @@ typedef struct comm_nccl_unit {
   int has_groups;
 } comm_nccl_unit_t;
 
-static comm_nccl_unit_t *unit_of(const aot_communicator_t *c) { return c->head.self; } /* base stands first */
+static comm_nccl_unit_t *unit_of(const aot_communicator_t *c) { return c->head.self; } /* base is first */
 
 static const char *variable(const comm_nccl_unit_t *u, aot_ctx_t *ctx, const char *name) {
   const aot_ext_env_t *env = aot_ext(&u->host.head, AOT_EXT_ENV);
@@ -68,7 +68,7 @@ static aot_status_t refuse_place(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint
   return rn_tell(&u->base.table, ctx, AOT_E_PRECONDITION, text);
 }
 
-/* The port that is named, at the host that the launcher tells. */
+/* The port that is named, at the host that the launcher reports. */
 static aot_status_t find_address(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *port,
                                  backing_slot_t *out) {
   char told[RN_ADDRESS];
@@ -82,7 +82,7 @@ static aot_status_t find_address(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint
 }
 
 /* A place that is named (a path has a slash); else NCCL's own variable; else a file where all ranks are of one machine,
- * which tells at once who has ended there; else the launcher's address. */
+ * which reports at once who has ended there; else the launcher's address. */
 static aot_status_t choose_place(const comm_nccl_unit_t *u, aot_ctx_t *ctx, uint32_t n_ranks, const char *named,
                                  backing_slot_t *out) {
   const int is_told = !u->is_told_by_options, one = is_told ? rn_told_one_machine(&u->host, ctx) : 1;

@@ -1,4 +1,4 @@
-/* A little memory of a GPU, and of the host beside it, for what the host says through NCCL, which reaches no other;
+/* A little memory of a GPU, and of the host next to it, for what the host says through NCCL, which reaches no other;
  * with a stream of its own. CUDA's driver, opened at run time. */
 #ifndef NL_STAGING_H
 #define NL_STAGING_H
@@ -42,6 +42,6 @@ int nl_driver_open(nl_driver_t *out, int *out_n, char *why, size_t size);
  * sentence. */
 int nl_staging_init(nl_staging_t *out, int ordinal, size_t nbytes, char *why, size_t size);
 int nl_staging_enter(const nl_staging_t *s); /* the calling thread's calls of CUDA are about this device; 0: well */
-void nl_staging_deinit(nl_staging_t *s);     /* nothing may stand on the stream */
+void nl_staging_deinit(nl_staging_t *s);     /* nothing may be on the stream */
 
 #endif

@@ -45,7 +45,7 @@ static int lies_in(const nl_window_t *w, aot_buffer_t b) {
   return b.address >= w->begin && at <= w->nbytes && b.nbytes <= w->nbytes - at;
 }
 
-/* The row that it lies in, or would; NL_MOST_WINDOWS: none. Rows of `rows` beyond those of windows are filled as they
+/* The row that it is in, or would; NL_MOST_WINDOWS: none. Rows of `rows` beyond those of windows are filled as they
  * are found. */
 static uint32_t find_row(nl_window_t *rows, const nl_memory_t *m, aot_buffer_t b, note_t *note) {
   size_t nbytes = 0;
@@ -127,7 +127,7 @@ typedef struct change {
   nl_nccl_t nccl;
   const aot_ext_stream_t *stream;
   nl_comm_t comm;
-  uint64_t out, in;                  /* bit k: row k is given back; becomes a window */
+  uint64_t out, in;                  /* bit k: row k is returned; becomes a window */
   nl_window_t rows[NL_MOST_WINDOWS]; /* without a handle: it could not be made */
 } change_t;
 
@@ -175,7 +175,7 @@ static uint64_t made(const nl_window_t *rows, uint64_t in) {
 
 /* ---- the whole ---- */
 
-/* What not all ranks could make: those that all have are given back, others go with the communicator. */
+/* What not all ranks could make: those that all have are returned, others go with the communicator. */
 static aot_status_t undo(nl_windows_t *w, nl_window_t *rows, const nl_windows_how_t *how, uint64_t by_all,
                          uint64_t fresh, char *why, size_t size) {
   if (by_all) AOT_TRY(ask(rows, how, by_all, 0, why, size));

@@ -1,9 +1,9 @@
-/* Buffers of a group that NCCL knows on all ranks (ncclCommWindowRegister): what lies in them it moves by copy engines,
- * beside kernels that hold every multiprocessor. A window is a whole allocation that other processes may map; it has to
- * be of one size on all ranks, and a collective's buffers have to stand as far from its beginning on all of them. So
- * before each piece of work the ranks tell each other where its buffers lie:
+/* Buffers of a group that NCCL knows on all ranks (ncclCommWindowRegister): what is in them it moves by copy engines,
+ * next to kernels that hold every multiprocessor. A window is a whole allocation that other processes may map; it has
+ * to be of one size on all ranks, and a collective's buffers have to be as far from its beginning on all of them. So
+ * before each piece of work the ranks report each other where its buffers lie:
  *
- *     alike       allocations that are new become windows; windows without memory behind them are given back
+ *     alike       allocations that are new become windows; windows without memory after them are returned
  *     not alike   nothing goes through windows from there on; nor where a window cannot be made
  *
  * Addresses of freed memory are never another buffer's (backend-cuda's shared_memory.h), so the driver's word on an
@@ -60,7 +60,7 @@ aot_status_t nl_tell_all(const aot_communicator_t *table, aot_group_t *group, ui
 /* The same on all ranks; broadcasts do not. */
 int nl_goes_through_windows(const nl_windows_t *w, const aot_collective_t *what);
 /* Before collectives of which some go through windows are put on a queue, by all ranks; afterwards they may do so no
- * more. Called from a thread that captures, too: NCCL is asked by another. Not AOT_OK: `why`, or the group has failed
+ * more. Called from a thread that captures, too: NCCL is queried by another. Not AOT_OK: `why`, or the group has failed
  * with a sentence. */
 aot_status_t nl_windows_prepare(nl_windows_t *w, const nl_windows_how_t *how, const aot_collective_t *const *what,
                                 uint64_t n, char *why, size_t size);

@@ -129,7 +129,7 @@ static aot_status_t check_timeline(sd_device_t *s, aot_ctx_t *ctx, const aot_tim
                  : sd_fail(s, ctx, AOT_E_INVALID, "strict.timeline", "what is named is no timeline of the device");
 }
 
-/* Whatever still stands on it is left out; work of the host's lets go of what it holds. */
+/* Whatever still is on it is left out; work of the host's lets go of what it holds. */
 static size_t drop_items(aot_queue_t *q) {
   const size_t n = q->end - q->head;
   while (q->head < q->end) {
@@ -325,8 +325,8 @@ static void tell_unreached(const sd_device_t *s, aot_ctx_t *ctx, aot_point_t poi
   sd_fail(s, ctx, AOT_E_UNAVAILABLE, "strict.wait", "%s", text);
 }
 
-/* Queues go on here. A wait without a limit for what no queue can raise would have no end: it fails at once, whatever
- * threads there are. */
+/* Queues continue here. A wait without a limit for what no queue can raise would have no end: it fails at once,
+ * whatever threads there are. */
 static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
   sd_device_t *s = of(d);
   const struct timespec until = after(timeout_ns);
@@ -342,7 +342,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   const int is_reached = point.timeline->value >= point.value;
   uint64_t n_ahead = is_reached && s->options.ahead ? sd_queues_random(&s->queues) % (s->options.ahead + 1) : 0;
   while (n_ahead-- && !s->is_running && !s->is_lost && sd_run_one(s)) continue;
-  while (s->is_lost && !s->is_running && sd_run_one(s)) continue; /* nothing is left behind */
+  while (s->is_lost && !s->is_running && sd_run_one(s)) continue; /* nothing is left over */
   const aot_status_t status = s->is_lost   ? AOT_E_DATA_LOSS
                               : is_reached ? sd_timeline_status(point.timeline, point.value)
                                            : AOT_E_UNAVAILABLE;
@@ -351,7 +351,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   return status;
 }
 
-/* Whoever asks again and again sees the queues go on. */
+/* Code that asks again and again sees the queues continue. */
 static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
   sd_device_t *s = of(d);
   pthread_mutex_lock(&s->lock);

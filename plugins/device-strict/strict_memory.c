@@ -112,7 +112,7 @@ void sd_memory_free(sd_memory_t *m, const sd_buffer_t *b) {
   const size_t nbytes = map_nbytes(m, b), row = m->n_freed++ % SD_N_FREED;
   char *map = b->begin - m->page;
   if (m->freed[row].map) munmap(m->freed[row].map, m->freed[row].nbytes);
-  /* the addresses stay, without memory behind them */
+  /* the addresses stay, without memory after them */
   m->freed[row].map = mmap(map, nbytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   m->freed[row].nbytes = nbytes;
   if (m->freed[row].map == MAP_FAILED) {

@@ -1,4 +1,4 @@
-/* Buffers that nobody can touch unless they are opened. Each is a mapping of its own:
+/* Buffers that nothing can touch unless they are opened. Each is a mapping of its own:
  *
  *     | guard page | slack .. data .. slack | guard page |
  *                                        ^ end of the last page; the data ends there, or up to SD_ALIGN - 1 bytes
@@ -27,7 +27,7 @@ typedef struct sd_memory {
   sd_buffer_t *rows; /* by address */
   size_t n;
   uint32_t capacity;
-  uint64_t nbytes; /* of all buffers, as they were asked for */
+  uint64_t nbytes; /* of all buffers, as they were requested */
   size_t page;
   int is_open;
   struct {
@@ -47,7 +47,7 @@ void sd_memory_disown(sd_memory_t *m,
                       const sd_buffer_t *b); /* one that was adopted: closed and empty, the addresses stay his */
 /* The last buffer that begins at or before the address, NULL: none. */
 const sd_buffer_t *sd_memory_before(const sd_memory_t *m, uint64_t address);
-/* The buffer that the whole range lies in; NULL: none. */
+/* The buffer that the whole range is in; NULL: none. */
 const sd_buffer_t *sd_memory_find(const sd_memory_t *m, uint64_t address, uint64_t nbytes);
 int sd_memory_open(sd_memory_t *m, int is_open);       /* all of them; 0: the system refuses */
 int sd_buffer_open(const sd_buffer_t *b, int is_open); /* one */

@@ -1,6 +1,6 @@
 /* Queues of work that run late and out of step with each other, and the timelines between them. Work is put at a
- * queue's end and stays there; sd_queues_pick says which queue goes on next, by a generator, among those whose first
- * item can go on. Nothing here locks or touches memory: strict_device.c does. */
+ * queue's end and stays there; sd_queues_pick says which queue continues next, by a generator, among those whose first
+ * item can continue. Nothing here locks or touches memory: strict_device.c does. */
 #ifndef STRICT_QUEUE_H
 #define STRICT_QUEUE_H
 
@@ -66,7 +66,7 @@ int sd_queue_put(aot_queue_t *q, const sd_item_t *item); /* 0: no memory */
 sd_item_t sd_queue_take(aot_queue_t *q);                 /* the first, which there must be */
 aot_queue_t *sd_queues_any(const sd_queues_t *s);        /* with items that may wait for ever; NULL: none is left */
 uint64_t sd_queues_random(sd_queues_t *s);               /* the generator's next number */
-aot_queue_t *sd_queues_pick(sd_queues_t *s);             /* NULL: nothing can go on */
+aot_queue_t *sd_queues_pick(sd_queues_t *s);             /* NULL: nothing can continue */
 
 /* 0: not higher, or no memory to note a failure */
 int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status);

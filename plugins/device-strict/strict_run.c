@@ -58,7 +58,7 @@ aot_status_t sd_raise(sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point
   return AOT_OK;
 }
 
-/* From here on nothing is done: work lets go of what it holds, and whoever waits has the failure. */
+/* From here on nothing is done: work lets go of what it holds, and code that waits has the failure. */
 static void lose(sd_device_t *s, const sd_item_t *i, const aot_queue_t *q) {
   s->is_lost = 1;
   sd_fail(s, i->ctx, AOT_E_DATA_LOSS, "strict.lost", "device strict was lost when call %llu was to begin, on queue %u",

@@ -4,7 +4,7 @@
 
 #include "strict_state.h"
 
-int sd_run_one(sd_device_t *s); /* an item of a queue that can go on; 0: none can */
+int sd_run_one(sd_device_t *s); /* an item of a queue that can continue; 0: none can */
 aot_status_t sd_raise(sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, aot_status_t status);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the device is made of, and the errors that its files tell. */
+/* What the device is made of, and the errors that its files report. */
 #ifndef STRICT_STATE_H
 #define STRICT_STATE_H
 
@@ -12,7 +12,7 @@ typedef struct sd_options {
   int takes_host_work; /* it offers aot.host-work/1 */
   uint64_t lose_at;    /* number of the work, from 1, that is not begun: the device is lost. 0: never */
   uint64_t memory;     /* bytes that it has; 0: as many as the machine */
-  uint64_t ahead;      /* items, at most, that queues go on with behind what the host has waited for */
+  uint64_t ahead;      /* items, at most, that queues continue with after what the host has waited for */
 } sd_options_t;
 
 typedef struct sd_device {
@@ -30,7 +30,7 @@ typedef struct sd_device {
   int is_lost;
 } sd_device_t;
 
-/* One error, told; each answers a status. */
+/* One error, reported; each answers a status. */
 aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format,
                      ...) __attribute__((format(printf, 5, 6)));
 aot_status_t sd_no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes);

@@ -213,7 +213,7 @@ static aot_status_t put_together(const fs_kernels_t *k, const row_t *row, const 
   return told(k, call, status);
 }
 
-/* What stood in front of a wait on the queue is done when the queue comes to it. */
+/* What was in front of a wait on the queue is done when the queue comes to it. */
 static aot_status_t copy_on_queue(const aot_kernel_call_t *call, const aot_device_t *device, aot_queue_t *queue) {
   const aot_tensor_t *in = call->args[0].u.tensor, *out = &call->results[0];
   if (first_of(in) == first_of(out) || nbytes_of(in) == 0) return AOT_OK;
@@ -235,12 +235,12 @@ static aot_status_t AOT_CALL enqueue(const aot_ext_queue_kernel_t *x, const aot_
 
 static const void *AOT_CALL extension(const aot_table_t *kernel, const char *id) {
   const fs_kernels_t *k = kernel->self;
-  const uint64_t row = (uint64_t)((const aot_kernel_t *)(const void *)kernel - k->rows); /* head stands first */
+  const uint64_t row = (uint64_t)((const aot_kernel_t *)(const void *)kernel - k->rows); /* head is first */
   const int goes = (k->groups->ranks.communicator->head.flags & AOT_COMMUNICATOR_STREAMS) != 0;
   return goes && strcmp(id, AOT_EXT_QUEUE_KERNEL) == 0 ? &k->on_queue[row] : NULL;
 }
 
-/* ---- those that go on ---- */
+/* ---- those that continue ---- */
 
 static uint64_t part_nbytes(const row_t *row, uint32_t n_ranks, const aot_tensor_t *in, const aot_tensor_t *out) {
   if (row->kind == AOT_COLLECTIVE_REDUCE_SCATTER) return nbytes_of(out);

@@ -27,7 +27,7 @@ static em_x_t row(const sharding_t *s) {
   return s->options.mode == FS_HYBRID ? aot_arg_str(aot_str(s->row_name)) : world();
 }
 
-/* ---- what stands in the way ---- */
+/* ---- what is in the way ---- */
 
 static aot_status_t refuse(sharding_t *s, const char *hint, const char *what) {
   em_fail(&s->e, AOT_E_UNIMPLEMENTED, hint, "%s", what);
@@ -115,7 +115,7 @@ static int is_worth_sharding(const sharding_t *s, uint32_t leaf, const aot_type_
          tn_is_row_major(t->rank, t->sizes, t->strides);
 }
 
-/* This rank's rows where they stand; copied where there are less of them than a shard has. NULL: zeros. */
+/* This rank's rows where they are; copied where there are less of them than a shard has. NULL: zeros. */
 static const void *rows_of(sharding_t *s, const aot_leaf_info_t *leaf, int64_t per_rank, uint64_t row_nbytes) {
   const int64_t begin = per_rank * (s->options.rank % s->options.n_columns), left = leaf->type.sizes[0] - begin;
   const uint64_t nbytes = (uint64_t)per_rank * row_nbytes;
@@ -145,7 +145,7 @@ static void take_rows(sharding_t *s, aot_leaf_t id, const aot_leaf_info_t *leaf,
   s->counts.sharded_nbytes += nbytes;
 }
 
-/* Whoever reads v reads `to`, which is made of it by `first` and nodes behind. */
+/* Code that reads v reads `to`, which is made of it by `first` and nodes after. */
 static void replace(sharding_t *s, aot_value_t v, em_x_t first, em_x_t to) {
   em_t *e = &s->e;
   const aot_value_t end = em_value(e, to), begin = em_value(e, first);
@@ -188,7 +188,7 @@ static em_x_t own_part(sharding_t *s, aot_value_t v) {
   return EM(&s->e, "aot.copy_to_ranks.default", em_v(v), aot_arg_str(aot_str(s->column_name)));
 }
 
-/* Casts to a smaller dtype stand in front of the gather: the same numbers, fewer bytes. */
+/* Casts to a smaller dtype are in front of the gather: the same numbers, fewer bytes. */
 static void gather_cast(sharding_t *s, aot_value_t v, int64_t n_rows, const aot_node_t *casts, uint32_t n,
                         int32_t dtype) {
   em_t *e = &s->e;

@@ -1,6 +1,6 @@
 /* Parameters shared out over ranks: a rewrite of the functional forward program.
  *
- *     parameter [d0, ..]                      parameter [ceil(d0 / n), ..]        this rank's rows, zeros behind the
+ *     parameter [d0, ..]                      parameter [ceil(d0 / n), ..]        this rank's rows, zeros after the
  *     last
  *       |                          ->           | all_gather, wait                {must_recompute}
  *     its readers                               | slice [0, d0)                   where d0 is no multiple of n
@@ -17,7 +17,7 @@
 #include <aot/host.h>
 
 #define FS_SHARD 0      /* ZeRO-3: gathered again in the backward */
-#define FS_SHARD_GRAD 1 /* ZeRO-2: the gathered parameter is kept for the backward */
+#define FS_SHARD_GRAD 1 /* ZeRO-2: the gathered parameter is stored for the backward */
 #define FS_REPLICATE 2  /* every rank has all of them; gradients are added up */
 #define FS_HYBRID 3     /* shared out over each row of a mesh, alike in its columns: gradients are added up over both */
 

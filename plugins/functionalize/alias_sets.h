@@ -67,8 +67,8 @@ void fz_alias_join(fz_alias_t *a, uint32_t name, uint32_t other); /* name become
 uint32_t fz_place_of(const fz_alias_t *a, uint32_t name);         /* FZ_NONE: none */
 
 int fz_is_stale(const fz_alias_t *a, uint32_t place);
-/* The steps to replay, from the last to the first, so that the place is fresh, and materialized if asked: the place and
- * its ancestors up to one that is both. out has room for fz_depth(a, place). */
+/* The steps to replay, from the last to the first, so that the place is fresh, and materialized if queried: the place
+ * and its ancestors up to one that is both. out has room for fz_depth(a, place). */
 uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, int materialized, uint32_t *out);
 uint32_t fz_depth(const fz_alias_t *a, uint32_t place); /* places from here to the base, both counted */
 void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value,

@@ -97,7 +97,7 @@ static aot_status_t written_types(fz_rewrite_t *w, const aot_op_desc_t *d, form_
 /* ---- what cannot be run on copies ---- */
 
 /* Two written operands on one storage: the same tensor twice is one copy; parts that do not touch each other are put
- * back one after the other; anything else would need the parts to go on sharing memory. */
+ * back one after the other; anything else would need the parts to continue sharing memory. */
 static aot_status_t check_sharing(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const form_t *f,
                                   const uint32_t *original) {
   uint32_t *places = malloc(((size_t)f->info.n_operands + 1) * sizeof *places), n = 0;

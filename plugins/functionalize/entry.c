@@ -20,7 +20,7 @@ typedef struct entry_state {
   aot_graph_t graph;
   uint32_t n_leaves;
   uint32_t *port;    /* by leaf: its value as an input of the graph, or AOT_NO_ID */
-  uint32_t *made;    /* by leaf with an entry rule: what stands for it now */
+  uint32_t *made;    /* by leaf with an entry rule: what represents it now */
   aot_type_t *types; /* scratch of one node */
   uint32_t n_types, type_capacity;
   moved_t *moved; /* by value */

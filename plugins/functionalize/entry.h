@@ -12,7 +12,7 @@
 
 #include <aot/host.h>
 
-/* A user input that is a view of a base, and the value that stands for it in the graph. */
+/* A user input that is a view of a base, and the value that represents it in the graph. */
 typedef struct fz_entry {
   uint32_t leaf, value;
 } fz_entry_t;

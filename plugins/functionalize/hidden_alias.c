@@ -35,8 +35,8 @@ aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t 
   return status;
 }
 
-/* Does a result share memory that its schema does not tell of? Or is one that may be its operand a copy here? Whether
- * resolve_conj is one can be told only while the graph stands as it was traced. */
+/* Does a result share memory that its schema does not report? Or is one that may be its operand a copy here? Whether
+ * resolve_conj is one can be reported only while the graph is as it was traced. */
 static int is_hidden(const aot_op_desc_t *d, const aot_node_info_t *n, const uint32_t *memory) {
   const int may_be_operand = (d->flags & AOT_OP_MAYBE_SELF) != 0;
   for (uint32_t i = 0; i < n->n_results; i++)

@@ -54,7 +54,7 @@ static aot_status_t inline_node(em_inliner_t *in, const region_row_t *row) {
   return e->host->edit->node_erase(e->prog, e->node);
 }
 
-/* One round from the front. Copies of a body stand before the next node to look at, so nested regions take another
+/* One round from the front. Copies of a body precedes the next node to look at, so nested regions take another
  * round. */
 static aot_status_t inline_round(em_inliner_t *in, const uint8_t *stays, uint32_t *out_n) {
   em_t *e = in->e;

@@ -111,7 +111,7 @@ static aot_status_t read_ancestors(fz_rewrite_t *w, uint32_t place, aot_node_t b
 }
 
 /* A new value for a place. Above a step that stops gradients only the base is given one, with the history that it had:
- * what lies between is made of it again when it is read. */
+ * what is between is made of it again when it is read. */
 static aot_status_t give(fz_rewrite_t *w, uint32_t place, aot_value_t value, int unseen, aot_node_t before) {
   fz_place_t p = w->alias.places[place];
   aot_type_t said;
@@ -153,7 +153,7 @@ static aot_status_t passes_repeats(const fz_rewrite_t *w, uint32_t place, int *o
   return AOT_OK;
 }
 
-/* The base after `updated` has been written where the place lies in its storage. */
+/* The base after `updated` has been written where the place is in its storage. */
 static aot_status_t scatter_into_base(fz_rewrite_t *w, uint32_t place, aot_value_t updated, aot_node_t before,
                                       aot_value_t *out) {
   const fz_place_t *base = &w->alias.places[w->alias.storages[w->alias.places[place].storage].base];

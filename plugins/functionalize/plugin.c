@@ -53,7 +53,7 @@ static aot_status_t copy_outputs(const functionalize_unit_t *u, aot_ctx_t *ctx, 
 
 /* aliases that no schema shows -> regions -> storages that are given away -> inputs that share memory -> writes and
  * stale views
- * -> boundary -> what nobody reads -> effects in order */
+ * -> boundary -> what nothing reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const functionalize_unit_t *u = p->head.self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);

@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 
 /* Everything in memory of its own has a root: its node, or the input. A view may share with any operand that has an
- * alias mark: the first of them is taken, more than one counts as an input. */
+ * alias mark: the first of them is used, more than one counts as an input. */
 #define OF_AN_INPUT UINT32_MAX
 
 /* The root of a node's results: what the marked operand has, or the node itself. */

@@ -4,7 +4,7 @@
 #include <aot/inline.h>
 
 /* The next region that a node at or after *cursor names and that is not met yet; AOT_NO_ID: none. *cursor and *arg
- * go on. */
+ * continue. */
 static uint32_t next_named(const aot_host_t *host, aot_prog_t *prog, aot_node_t *cursor, uint32_t *arg,
                            const uint8_t *met) {
   for (; cursor->id != AOT_NO_ID; *cursor = host->graph->next(prog, *cursor), *arg = 0) {
@@ -16,7 +16,7 @@ static uint32_t next_named(const aot_host_t *host, aot_prog_t *prog, aot_node_t 
   return AOT_NO_ID;
 }
 
-/* Depth first with an explicit stack: where each graph on it stands. */
+/* Depth first with an explicit stack: where each graph on it is. */
 uint32_t *fz_region_order(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t root, uint32_t *out_n) {
   const aot_graph_api_t *g = host->graph;
   uint64_t n = (uint64_t)g->n_graphs(prog) + 1;

@@ -15,7 +15,7 @@ static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
   return AOT_OK;
 }
 
-/* What was reached before and is no more: a holder stands behind what it holds, and is erased first. */
+/* What was reached before and is no more: a holder follows what it holds, and is erased first. */
 static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *before,
                                     uint32_t n, const uint32_t *now, uint32_t n_now) {
   uint8_t *reached = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);

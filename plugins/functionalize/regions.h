@@ -1,5 +1,5 @@
 /* Inlines regions that only control differentiation: no_grad regions, whose nodes get the mark AOT_NODE_NO_GRAD, and
- * repeated regions that are not kept. */
+ * repeated regions that are not stored. */
 #ifndef FZ_REGIONS_H
 #define FZ_REGIONS_H
 

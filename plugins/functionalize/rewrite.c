@@ -32,7 +32,7 @@ typedef struct operands {
   int narrowed; /* the node reads one with a part of its gradient (storage_view.h) */
 } operands_t;
 
-/* Is operand k viewed by some result, or renamed? Then it has to lie in memory as recorded. */
+/* Is operand k viewed by some result, or renamed? Then it has to be in memory as recorded. */
 static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original, uint32_t k) {
   if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW)) && writes_anything(d, n)) return 0;
   for (uint32_t i = 0; i < n->n_results; i++)
@@ -63,8 +63,8 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
 
 /* ---- writers ---- */
 
-/* y.t_() under no_grad, of a tensor that is no view for autograd and as large in both dimensions: nothing tells
- * autograd, and a gradient that arrives goes on with each number where it stands. Where sizes change, PyTorch's
+/* y.t_() under no_grad, of a tensor that is no view for autograd and as large in both dimensions: nothing reports
+ * autograd, and a gradient that arrives continues with each number where it is. Where sizes change, PyTorch's
  * backward refuses the gradient, or sums it to the old sizes (unsqueeze_), which is what a view's does. */
 static aot_status_t keeps_history_in_place(const fz_rewrite_t *w, const aot_node_info_t *step, uint32_t place,
                                            aot_value_t view, int *out) {
@@ -150,7 +150,7 @@ static aot_status_t resize_place(fz_rewrite_t *w, aot_node_t node, const aot_op_
   return AOT_OK;
 }
 
-/* One tensor in two places of what a node writes: the writes would have to be told apart, in the order of some
+/* One tensor in two places of what a node writes: the writes would have to be distinguished, in the order of some
  * kernel. */
 static aot_status_t note_writer(fz_rewrite_t *w, uint32_t place, aot_node_t node) {
   fz_place_t *p = &w->alias.places[place];
@@ -161,7 +161,7 @@ static aot_status_t note_writer(fz_rewrite_t *w, uint32_t place, aot_node_t node
   return AOT_OK;
 }
 
-/* A branch is run or not: what it did to its operands nobody outside could know. PyTorch refuses it, too. */
+/* A branch is run or not: what it did to its operands nothing outside could know. PyTorch refuses it, too. */
 static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node_t node) {
   const fz_alias_t *a = &w->alias;
   aot_value_t base = {a->places[a->storages[a->places[place].storage].base].declared};

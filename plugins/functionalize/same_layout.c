@@ -2,7 +2,7 @@
 #include "same_layout.h"
 
 int fz_same_layout(const aot_type_t *a, const aot_type_t *b) {
-  int same = 1, empty = 0; /* nothing lies anywhere if a size is 0 */
+  int same = 1, empty = 0; /* nothing is anywhere if a size is 0 */
   if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank) return 0;
   for (int32_t d = 0; d < a->rank; d++) {
     if (a->sizes[d] != b->sizes[d]) return 0;

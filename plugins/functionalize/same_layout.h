@@ -6,7 +6,7 @@
 
 /* Same sizes, and the same strides where they matter. O(rank). */
 int fz_same_layout(const aot_type_t *a, const aot_type_t *b);
-/* Are two elements one in memory? Of t without dimensions of stride 0; what cannot be told is taken to be.
+/* Are two elements one in memory? Of t without dimensions of stride 0; what cannot be reported is treated as.
  * O(rank^2). */
 int fz_may_repeat(const aot_type_t *t);
 /* Of a result that shares memory with an operand: is it that tensor, rather than a view of it? What the one becomes,

@@ -32,7 +32,7 @@ static int extent_of(const aot_type_t *t, int64_t *out_first, int64_t *out_last)
   return 1;
 }
 
-/* An input comes with its own elements: what else lies in the storage that it was traced with is not there. */
+/* An input comes with its own elements: what else is in the storage that it was traced with is not there. */
 static aot_status_t check_extent(const fz_rewrite_t *w, aot_node_t node, uint32_t base, const aot_type_t *whole,
                                  const aot_type_t *result) {
   int64_t first, last, from, to;

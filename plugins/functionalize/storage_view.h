@@ -13,7 +13,7 @@
 
 /* The place whose view it is: the base, or the nearest step from which no gradient gets there. O(depth). */
 uint32_t fz_addressed(const fz_rewrite_t *w, uint32_t place);
-/* What such a node reads in the place of an operand that lies at `place`; the argument offset_arg of the node is set if
+/* What such a node reads in the place of an operand that is at `place`; the argument offset_arg of the node is set if
  * it has none. *out_narrowed: it is not the value of the base, but has the gradient of the operand alone. O(depth +
  * steps replayed). */
 aot_status_t fz_read_storage(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info, uint32_t offset_arg,

@@ -111,7 +111,7 @@ static int is_dense(const em_t *e, const aot_type_t *t) {
     used |= 1u << d;
     inner *= size;
     n_left--;
-    d = -1; /* the next one may stand before */
+    d = -1; /* the next one may be before */
   }
   return n_left == 0;
 }
@@ -192,7 +192,7 @@ static void read_instead(work_t *w, aot_value_t old, aot_value_t now, const aot_
       e->status = e->host->edit->output_set(e->prog, w->backward, i, now);
 }
 
-/* The same strides, those aside that nobody can tell apart: of dimensions of size 1, and of nothing. Ranks are
+/* The same strides, those aside that nothing can distinguish: of dimensions of size 1, and of nothing. Ranks are
  * equal. */
 static int same_strides(const aot_type_t *a, const aot_type_t *b) {
   for (int32_t d = 0; d < a->rank; d++)

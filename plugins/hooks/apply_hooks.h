@@ -4,7 +4,7 @@
 
 #include "hook.h"
 
-#define HK_FILTER_DONATED 0   /* only what nobody else holds: memory that packing really frees */
+#define HK_FILTER_DONATED 0   /* only what nothing else holds: memory that packing really frees */
 #define HK_FILTER_NO_STATIC 1 /* also what a user input or output holds */
 /* also parameters, buffers, constants: whatever the backward reads of the forward's values */
 #define HK_FILTER_ALL 2
@@ -16,9 +16,9 @@ typedef struct hk_plan {
   int is_offload;
 } hk_plan_t;
 
-/* Edits e->prog and reports what was done; all failures are told and kept in e->status. Values that are not packed stay
- * slots. The first part of a packed value takes its slot, further parts get new slots behind all others. O(program +
- * reads of slots). */
+/* Edits e->prog and reports what was done; all failures are reported and stored in e->status. Values that are not
+ * packed stay slots. The first part of a packed value takes its slot, further parts get new slots after all others.
+ * O(program + reads of slots). */
 void hk_apply(em_t *e, const hk_plan_t *plan, const hk_hook_t *hook);
 
 #endif

@@ -97,7 +97,7 @@ static void check_pair(const hk_file_t *f, em_t *e, const hk_pair_t *p) {
   check_sizes(f, e, p->pack);
 }
 
-/* The pair of a graph's name, a new one if there is none yet. NULL: told. */
+/* The pair of a graph's name, a new one if there is none yet. NULL: reported. */
 static hk_pair_t *pair_of(hk_file_t *f, em_t *e, aot_graph_t g, aot_str_t name) {
   for (uint32_t i = 0; i < f->n_pairs; i++)
     if (aot_str_eq(f->pairs[i].name, name)) return &f->pairs[i];

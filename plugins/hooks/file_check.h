@@ -5,7 +5,7 @@
 #include "hook_file.h"
 
 /* Finds the pairs, and holds every graph against the rules: tensors in and out by position, nothing written, drawn at
- * random, printed or owning graphs. Told with file and line. */
+ * random, printed or owning graphs. Reported with file and line. */
 void hk_check_file(hk_file_t *f, em_t *e);
 
 int64_t hk_symbol_of(const hk_file_t *f, const em_t *e, int64_t dim); /* of the file; -1: the dimension is no symbol */

@@ -61,7 +61,7 @@ static int64_t dim_now(const hk_file_t *f, int64_t dim) {
   return AOT_DIM_IS_SYM(dim) ? f->dims[AOT_DIM_EXPR(dim)] : dim;
 }
 
-/* Every expression of the file in terms of the program; children stand before what is made of them. */
+/* Every expression of the file in terms of the program; children precedes what is made of them. */
 static void make_dims(const hk_file_t *f, em_t *e) {
   for (uint32_t i = 1; i < f->n_exprs && e->status == AOT_OK; i++) {
     aot_expr_info_t x;
@@ -110,7 +110,7 @@ static aot_arg_t map_arg(const hk_file_t *f, em_t *e, aot_node_t n, aot_arg_t a)
   return a;
 }
 
-/* The inlined node says where it comes from: the hook's line, and the saved value's origin behind it. */
+/* The inlined node says where it comes from: the hook's line, and the saved value's origin after it. */
 static aot_origin_t inlined_origin(const hk_file_t *f, em_t *e, aot_node_t n) {
   const aot_origin_info_t o = {
       .struct_size = sizeof o,

@@ -16,7 +16,7 @@
  *
  * A pair is a template: it fits values of the dtype and rank of @pack's input whose sizes are its numbers; symbols take
  * the value's sizes. `f32[any]`, with a symbol of that name, fits every rank. The first pair of the file that fits is
- * taken; types are inferred anew from the value. What @pack gives out, in order, is what @unpack takes in. */
+ * used; types are inferred again from the value. What @pack gives out, in order, is what @unpack takes in. */
 #ifndef HOOK_FILE_H
 #define HOOK_FILE_H
 
@@ -34,12 +34,12 @@ typedef struct hk_file {
   aot_prog_t *prog; /* the file's */
   hk_pair_t pairs[HK_MAX_PAIRS];
   uint32_t n_pairs, n_symbols, n_exprs;
-  int64_t *bound; /* by symbol of the file: what it stands for, a dimension of the program */
+  int64_t *bound; /* by symbol of the file: what it represents, a dimension of the program */
   int64_t *dims;  /* by expression of the file: the same */
   uint32_t *map;  /* by value of the file: its value in the program */
 } hk_file_t;
 
-/* Reads and checks the file; what is wrong is told and kept in e->status. close() after either. */
+/* Reads and checks the file; what is wrong is reported and stored in e->status. close() after either. */
 void hk_file_open(hk_file_t *f, em_t *e, aot_str_t path);
 void hk_file_close(hk_file_t *f, em_t *e);
 hk_hook_t hk_file_hook(const hk_file_t *f);

@@ -47,7 +47,7 @@ static aot_status_t check_text(p2_env_t *e, const p2_zip_t *zip, const char *nam
   return AOT_E_INVALID;
 }
 
-/* The name of the model among models/NAME.json: the one asked for, the only one, or "model". */
+/* The name of the model among models/NAME.json: the one requested, the only one, or "model". */
 static aot_status_t choose_model(p2_env_t *e, const p2_zip_t *zip, aot_str_t wanted, aot_str_t *out) {
   char names[300] = "";
   uint32_t i, n = 0, used = 0;

@@ -155,7 +155,7 @@ static aot_status_t from_payload(p2_env_t *e, const p2_payload_t *p, p2_member_t
   return bind_storage(e, w, m);
 }
 
-/* The members that hold the payloads, all compared with their checksums. One that is missing is told when its turn
+/* The members that hold the payloads, all compared with their checksums. One that is missing is reported when its turn
  * comes. */
 static aot_status_t check_payloads(p2_env_t *e, const p2_zip_t *zip, aot_str_t folder, const p2_payload_t *payloads,
                                    uint32_t n) {
@@ -187,7 +187,7 @@ static aot_status_t load_config(p2_env_t *e, const p2_zip_t *zip, p2_member_t *c
     aot_str_t name;
     AOT_TRY(p2_join(e, p->fqn, p2_str(""), "", &name)); /* outlives the JSON tree */
     AOT_TRY(add(e, out, name, &w));
-    if (!p->has_meta) continue; /* a custom object: an error where the signature asks for it */
+    if (!p->has_meta) continue; /* a custom object: an error where the signature requests it */
     AOT_TRY(find_payload(e, zip, folder, p, &m));
     if (p->use_pickle) {
       p2_saved_tensor_t *tensor = NULL;

@@ -129,7 +129,7 @@ static aot_status_t float_list(converter_t *c, const p2_argument_t *a, aot_arg_t
   return AOT_OK;
 }
 
-/* The argument as it stands, without regard to a slot. */
+/* The argument as it is, without regard to a slot. */
 static aot_status_t natural(converter_t *c, const p2_argument_t *a, aot_arg_t *out) {
   int32_t device = 0, index = 0;
   switch (a->kind) {
@@ -229,7 +229,7 @@ static const aot_op_desc_t *wrapped(const p2_builder_t *b, const aot_op_desc_t *
   return b->host->graph->op_desc(b->prog, (aot_op_t){(uint32_t)args[fixed - 1].u.i});
 }
 
-/* given[i]: the input for schema argument i, NULL: none. Inputs without a name go by position; those behind the last
+/* given[i]: the input for schema argument i, NULL: none. Inputs without a name go by position; those after the last
  * fixed argument belong to the variadic one, from *out_tail on. */
 static aot_status_t match(p2_builder_t *b, const p2_node_t *n, const aot_op_desc_t *d, const p2_input_t **given,
                           uint32_t *out_tail) {

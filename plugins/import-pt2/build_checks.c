@@ -47,7 +47,7 @@ static aot_status_t say(p2_builder_t *b, aot_diag_t *d, int32_t severity, const 
   return b->host->diag(b->host, b->ctx, d);
 }
 
-/* One of them, where its first node stands in the model's source. */
+/* One of them, where its first node is in the model's source. */
 static aot_status_t say_unknown(p2_builder_t *b, const unknown_op_t *u) {
   const aot_ext_nearest_t *nearest = aot_ext(&b->host->head, AOT_EXT_NEAREST);
   const aot_str_t near = nearest ? nearest->op(nearest, b->prog, u->name) : aot_str("");

@@ -1,6 +1,6 @@
 /* build_complex.c - complex numbers among a node's arguments.
  *
- * No argument of the host holds one: it becomes a tensor without dimensions, made where the node stands. Promotion
+ * No argument of the host holds one: it becomes a tensor without dimensions, made where the node is. Promotion
  * takes such a tensor for what PyTorch's wrapped number is, of single precision unless an operand of the node is
  * double. Where the schema wants a number, the operator's overload that takes a tensor there is built instead. */
 #include "builder.h"
@@ -62,7 +62,7 @@ static int takes_tensors(const aot_op_desc_t *d, const p2_node_t *n) {
   return 1;
 }
 
-/* The operator itself, or its overload that takes tensors where the complex numbers stand. */
+/* The operator itself, or its overload that takes tensors where the complex numbers are. */
 static aot_status_t choose(p2_builder_t *b, const p2_node_t *n, aot_str_t *out_target) {
   static const char *const overloads[] = {"", "Tensor", "Tensor_Tensor", "self"};
   aot_str_t name = p2_op_name(n);

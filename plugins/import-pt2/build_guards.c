@@ -76,7 +76,7 @@ static aot_str_t asserted(const p2_node_t *n) {
   return n->inputs[0].arg.u.s;
 }
 
-/* Sizes that only a run tells are checked by the node, where the run knows them. */
+/* Sizes that only a run reports are checked by the node, where the run knows them. */
 static aot_status_t known_symbol(void *self, aot_str_t name, int64_t *out) {
   p2_builder_t *b = self;
   *out = AOT_DIM_SYM; /* no number: nothing is folded */

@@ -1,5 +1,5 @@
 /* The value that a symbol has while the program is compiled: the traced one where the archive records it. A number that
- * only a run tells has none; where the archive asserts what a sum of such numbers is, they share it, so that rules
+ * only a run reports has none; where the archive asserts what a sum of such numbers is, they share it, so that rules
  * which compare sizes by these values (split_with_sizes) find what the assertion says:
  *
  *     _assert_scalar(Eq(u0 + u1 + u2, 24))        u0, u1, u2 = 8
@@ -30,7 +30,7 @@ typedef struct equation {
   const p2_builder_t *b;
   aot_str_t terms[MAX_TERMS];
   uint32_t n;
-  int64_t constant; /* beside the terms, on their side */
+  int64_t constant; /* next to the terms, on their side */
   int64_t total;    /* the other side */
   int is_sum;       /* nothing else was met */
 } equation_t;

@@ -2,7 +2,7 @@
  *
  * A damaged stride gives other numbers without a word, so that recorded ones count for nothing where a rule knows the
  * layout. Of operators that PyTorch composes of others (einsum, stft) only PyTorch knows it: recorded strides are used
- * if no two elements share an address and none is outside of what such a result can lie in: memory of its own, or that
+ * if no two elements share an address and none is outside of what such a result can be in: memory of its own, or that
  * of an operand. Sizes and strides are looked at with symbols at their traced values. */
 #include "builder.h"
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int has_elements(const p2_builder_t *b, const aot_type_t *t) {
   return 1;
 }
 
-/* Elements from the first to behind the last one; INT64_MAX: too many. */
+/* Elements from the first to after the last one; INT64_MAX: too many. */
 static int64_t extent(const p2_builder_t *b, const aot_type_t *t) {
   int64_t last = hint(b, t->offset), step;
   for (int32_t i = 0; i < t->rank; i++)
@@ -35,7 +35,7 @@ static int64_t count(const p2_builder_t *b, const aot_type_t *t) {
   return n;
 }
 
-/* Without the sizes that are symbols: where no rule gives them, a run tells them. */
+/* Without the sizes that are symbols: where no rule gives them, a run reports them. */
 static aot_type_t of_known_sizes(const aot_type_t *t, int64_t *sizes) {
   aot_type_t known = *t;
   for (int32_t i = 0; i < t->rank; i++) sizes[i] = AOT_DIM_IS_SYM(t->sizes[i]) ? 1 : t->sizes[i];
@@ -112,7 +112,7 @@ static aot_status_t is_dense(p2_builder_t *b, const aot_type_t *t, int *out) {
   return AOT_OK;
 }
 
-/* A region reads the operands as they lie: it is recorded with the same strides. */
+/* A region reads the operands in its layout: it is recorded with the same strides. */
 aot_status_t p2_check_region_input(p2_builder_t *b, uint32_t position, const aot_type_t *input,
                                    const aot_type_t *operand) {
   if (input->kind != AOT_TYPE_TENSOR || operand->kind != AOT_TYPE_TENSOR) return AOT_OK;

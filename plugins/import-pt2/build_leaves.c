@@ -187,7 +187,7 @@ static aot_status_t one_input(inputs_t *in, uint32_t i) {
   if (spec->kind == P2_IN_OBJECT)
     return p2_fail(b->env, "import-pt2.custom-object",
                    "the model carries the custom object '%.*s', which is not supported", P2_SHOW(spec->target));
-  /* effects: functionalize makes tokens anew */
+  /* effects: functionalize makes tokens again */
   if (spec->kind == P2_IN_TOKEN || spec->kind == P2_IN_PYTHON) return AOT_OK;
   if (arg->kind == P2_ARG_OTHER)
     return p2_fail(b->env, BAD_SIGNATURE, "input %u of the graph is no tensor, which is not supported", i);

@@ -2,7 +2,7 @@
  *
  * A region is built when the first node that owns it is reached, so that symbols come into the program in the order of
  * execution; the loop over nodes keeps a stack of graphs for it. Nodes on symbolic sizes (sym_size, Python arithmetic)
- * become expressions and leave no node behind, unless they bring in a new symbol (item). An autocast region is put in
+ * become expressions and leave no node after, unless they bring in a new symbol (item). An autocast region is put in
  * line, its casts made explicit; so is an activation-checkpoint region, its nodes tagged. Linear in nodes and
  * arguments. */
 #include "builder.h"
@@ -94,7 +94,7 @@ static aot_status_t symbolic_value(p2_builder_t *b, const p2_graph_t *g, const p
   return AOT_OK;
 }
 
-/* An offset that hangs on symbols is recorded where the traced tensor lay. What a region gives lies elsewhere, and
+/* An offset that hangs on symbols is recorded where the traced tensor lay. What a region gives is elsewhere, and
  * so do its views. */
 #define OFFSET_UNTOLD (-1)
 
@@ -380,7 +380,7 @@ static aot_status_t region_output(p2_builder_t *b, aot_graph_t g, const p2_scope
   return AOT_OK;
 }
 
-/* Inputs of a region that runs once are the operands behind the graphs, in order. */
+/* Inputs of a region that runs once are the operands after the graphs, in order. */
 static aot_status_t check_region_inputs(p2_builder_t *b, const p2_scope_t *outer, const frame_t *f,
                                         const p2_node_t *n) {
   const p2_graph_t *g = f->scope->graph;
@@ -492,8 +492,8 @@ static int has_gradients(const p2_program_t *p) {
   return 0;
 }
 
-/* Guards first: they tell which dimensions are equal. Inputs next: they bring in the symbols, so that nodes on sizes
- * are known to need no node. */
+/* Guards first: they determines which dimensions are equal. Inputs next: they bring in the symbols, so that nodes on
+ * sizes are known to need no node. */
 aot_status_t p2_build(p2_builder_t *b) {
   const int joint = has_gradients(b->program);
   aot_graph_t g;

@@ -1,4 +1,4 @@
-/* build_scope.c - the names of a graph and what they stand for. Each name is made once; it must be made before it is
+/* build_scope.c - the names of a graph and what they represent. Each name is made once; it must be made before it is
  * used. */
 #include "builder.h"
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * torch.utils.checkpoint and leaves nothing of it). A call of torch.utils.checkpoint is a tag_activation_checkpoint
  * region; its policy, if it has one, is a Python function and not in the archive, so every node counts as "prefer to
  * recompute", as PyTorch has it without one. torch.fx.traceback.annotate({"recompute": "MUST_SAVE", "ac_graph_id": 1})
- * stands in the "custom" metadata of each node, under the names that partitioners of PyTorch look for. */
+ * is in the "custom" metadata of each node, under the names that partitioners of PyTorch look for. */
 #include "builder.h"
 #include <jansson.h>
 

@@ -7,7 +7,7 @@
 #include "exported_program.h"
 #include <aot/host.h>
 
-/* What a name of a graph stands for. */
+/* What a name of a graph represents. */
 #define P2_BOUND_VALUE 1
 #define P2_BOUND_DIM 2   /* a symbolic integer or boolean: an expression, no value */
 #define P2_BOUND_FLOAT 3 /* a float that tracing has fixed */
@@ -104,7 +104,7 @@ aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const 
 aot_status_t p2_hints_prepare(p2_builder_t *b);   /* build_hints.c */
 aot_status_t p2_symbols_prepare(p2_builder_t *b); /* traced values of the symbols */
 aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out);
-/* sizes and strides of the result lie in scratch */
+/* sizes and strides of the result are in scratch */
 aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m, aot_type_t *out);
 aot_status_t p2_type_of_name(p2_builder_t *b, const p2_graph_t *g, aot_str_t name, aot_type_t *out);
 aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_device, int32_t *out_index);

@@ -91,7 +91,7 @@ void p2_checksums_ahead(p2_member_t *const *members, uint32_t n) {
   if (!j.pieces) return;
   divide(members, n, &j);
   sum_on_threads(&j);
-  for (uint64_t k = 0; k < j.n; k++) { /* a member's pieces stand one behind the other, from its first byte */
+  for (uint64_t k = 0; k < j.n; k++) { /* a member's pieces stand one after the other, from its first byte */
     const piece_t *p = &j.pieces[k];
     uLong crc = p->crc;
     while (k + 1 < j.n && j.pieces[k + 1].member == p->member && j.pieces[k + 1].at) {

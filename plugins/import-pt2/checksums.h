@@ -9,9 +9,9 @@
 
 /* CRC-32 of one run of bytes, on this thread. O(n) */
 uint32_t p2_checksum(const uint8_t *data, uint64_t n);
-/* Marks (is_checked) those of the stored members whose bytes in the file agree with the directory's checksum. It tells
- * of nothing: a member without the mark is compared, and complained about, where its content is asked for. A member may
- * stand there twice, and is read once. O(bytes) of work */
+/* Marks (is_checked) those of the stored members whose bytes in the file agree with the directory's checksum. It
+ * reports of nothing: a member without the mark is compared, and complained about, where its content is requested. A
+ * member may are there twice, and is read once. O(bytes) of work */
 void p2_checksums_ahead(p2_member_t *const *members, uint32_t n);
 
 #endif

@@ -88,7 +88,7 @@ static void add_call(p2_writer_t *w, builder_t *b, const char *function, int64_t
   add(b, ")");
 }
 
-/* Functions of two arguments by AOT_EXPR_*; comparisons last: they are sympy's, and stand in a Where. */
+/* Functions of two arguments by AOT_EXPR_*; comparisons last: they are sympy's, and are in a Where. */
 static const char *function_of(int32_t op) {
   static const struct {
     int32_t op;
@@ -154,7 +154,7 @@ static aot_status_t prepare_expr(p2_writer_t *w, uint32_t expr) {
     b->n = 0;
     b->cut = 0;
     add_expr(w, b, &x);
-    if (b->cut) { /* only told when it is used */
+    if (b->cut) { /* only reported when it is used */
       w->exprs[w->n_exprs] = p2_str("");
       continue;
     }
@@ -223,7 +223,7 @@ static aot_status_t size_node(p2_writer_t *w, p2_page_t *page, const char *targe
   return p2_dim_known(w, page, dim, name);
 }
 
-/* A symbol is the size of some input, where it stands alone. */
+/* A symbol is the size of some input, where it is alone. */
 static aot_status_t symbol_node(p2_writer_t *w, p2_page_t *page, int64_t dim) {
   const aot_graph_api_t *g = w->host->graph;
   for (uint32_t i = 0; i < g->n_inputs(w->prog, page->graph); i++) {
@@ -261,7 +261,7 @@ static aot_status_t operation_node(p2_writer_t *w, p2_page_t *page, const aot_ex
   return AOT_E_INVALID;
 }
 
-/* Operands before operations: the expressions that are still to do are kept on a stack. */
+/* Operands before operations: the expressions that are still to do are stored on a stack. */
 aot_status_t p2_dim_node(p2_writer_t *w, p2_page_t *page, int64_t dim, aot_str_t *out) {
   int64_t *stack = NULL;
   uint32_t n = 1, capacity = 0;

@@ -187,7 +187,7 @@ static json_t *outputs_json(p2_writer_t *w, p2_page_t *page, const aot_op_desc_t
   return outputs;
 }
 
-/* full_like(loss, 1): the tangent that a joint graph starts with, right behind its loss. */
+/* full_like(loss, 1): the tangent that a joint graph starts with, right after its loss. */
 static aot_status_t put_tangent(p2_writer_t *w, p2_page_t *page) {
   aot_type_t t;
   memset(&t, 0, sizeof t);

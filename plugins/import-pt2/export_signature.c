@@ -227,7 +227,7 @@ static aot_status_t put_outputs(outputs_t *o) {
   return AOT_OK;
 }
 
-/* Leaves by number: leaf_info has none, so the ports tell. */
+/* Leaves by number: leaf_info has none, so the ports report. */
 static aot_status_t index_leaves(outputs_t *o) {
   const aot_graph_api_t *g = o->w->host->graph;
   uint32_t *row_of_value;

@@ -57,7 +57,7 @@ static aot_status_t node_inputs(p2_decoder_t *d, const p2_at_t *up, json_t *obje
   return AOT_OK;
 }
 
-/* with_effects(token, op, ..) -> (token, ..) is read as op: nodes stand in the order of their effects. An operator that
+/* with_effects(token, op, ..) -> (token, ..) is read as op: nodes are in the order of their effects. An operator that
  * gives nothing has one result there, None. */
 static void take_out_token(p2_node_t *n) {
   if (!p2_str_is(n->target, "torch.ops.higher_order.with_effects")) return;

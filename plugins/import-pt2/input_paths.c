@@ -49,7 +49,7 @@ static aot_status_t leaf(paths_t *p, size_t size) {
   return AOT_OK;
 }
 
-/* The step to child i behind the path of `size` bytes; MAX_PATH: it has none. */
+/* The step to child i after the path of `size` bytes; MAX_PATH: it has none. */
 static size_t step(paths_t *p, size_t size, const char *type, json_t *keys, uint32_t i) {
   json_t *key = json_array_get(keys, i);
   int n = -1;

@@ -1,6 +1,6 @@
 /* json_place.h - JSON text of a member: parsing it, and finding the place of a value again for a message.
  *
- * jansson keeps no positions, so the decoder carries a path and the place is found by walking the text once more when
+ * jansson keeps no positions, so the decoder carries a path and the place is found by walking the text again when
  * something is wrong. Linear in the text, on errors only. */
 #ifndef P2_JSON_PLACE_H
 #define P2_JSON_PLACE_H

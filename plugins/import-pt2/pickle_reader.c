@@ -256,7 +256,7 @@ static aot_status_t int_tuple(machine_t *m, const p2_pv_t *t, const int64_t **ou
   return AOT_OK;
 }
 
-/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]); v3 has the dtype behind
+/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]); v3 has the dtype after
  * hooks. */
 static aot_status_t rebuild_tensor(machine_t *m, const p2_pv_t *args, int v3, p2_pv_t **out) {
   uint32_t n_strides = 0;

@@ -44,7 +44,8 @@ static void env_init(p2_env_t *e, owner_t *o) {
   e->alloc = host_alloc;
 }
 
-/* A failure of our own is told here. One that the host or the opset has told gets a note that says where we were. */
+/* A failure of our own is reported here. One that the host or the opset has reported gets a note that says where we
+ * were. */
 static void tell(const owner_t *o, const p2_env_t *e, const p2_builder_t *b) {
   aot_str_t label = {NULL, 0};
   char text[600];
@@ -157,7 +158,7 @@ static aot_status_t AOT_CALL list_operators(const aot_ext_model_operators_t *x, 
   return AOT_OK;
 }
 
-/* Every operator's name stands in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that
+/* Every operator's name is in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that
  * a file can have (_operator.add, torch.sym_max, ..) are of Python and PyTorch themselves. */
 static aot_status_t AOT_CALL list_namespaces(const aot_ext_model_operators_t *x, aot_ctx_t *ctx,
                                              const aot_file_t *given, const aot_schema_sink_t *sink) {

@@ -28,7 +28,7 @@ typedef struct p2_env {
   p2_error_t error;
 } p2_env_t;
 
-/* Record the failure unless an earlier one stands. Answers AOT_E_INVALID, for `return p2_fail(..)`. */
+/* Record the failure unless an earlier one is. Answers AOT_E_INVALID, for `return p2_fail(..)`. */
 aot_status_t p2_fail(p2_env_t *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* to the message of the failure */
 void p2_add(p2_env_t *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

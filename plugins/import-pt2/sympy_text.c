@@ -667,7 +667,7 @@ int p2_expr_is_symbol(aot_str_t text, aot_str_t *out) {
   uint64_t i, end;
   if (p2_str_starts(text, "Symbol('")) {
     for (end = 8; end < text.size && text.data[end] != '\''; end++) {}
-    for (i = end; i < text.size; i++) /* the call must end with the text: no second operand behind it */
+    for (i = end; i < text.size; i++) /* the call must end with the text: no second operand after it */
       if (text.data[i] == '(' || (text.data[i] == ')' && i + 1 != text.size)) return 0;
     out->data = text.data + 8;
     out->size = end - 8;

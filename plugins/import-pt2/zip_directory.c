@@ -85,7 +85,7 @@ static aot_status_t find_directory(p2_env_t *e, const bytes_t *b, directory_t *o
   return AOT_OK;
 }
 
-/* Sizes of 4 GiB and more stand in the ZIP64 extra field: only the saturated ones, in this order. */
+/* Sizes of 4 GiB and more are in the ZIP64 extra field: only the saturated ones, in this order. */
 static aot_status_t read_zip64(p2_env_t *e, const bytes_t *b, uint64_t at, uint64_t size, uint64_t *packed,
                                uint64_t *nbytes, uint64_t *local) {
   uint64_t *saturated[3];

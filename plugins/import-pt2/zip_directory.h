@@ -1,4 +1,4 @@
-/* zip_directory.h - the members of a ZIP archive that lies in memory.
+/* zip_directory.h - the members of a ZIP archive that is in memory.
  *
  * Only the central directory is trusted for sizes: PyTorch writes zeros into local headers. Stored members are used in
  * place, deflated ones inflated on demand. ZIP64 is read. Every offset is checked before use. Linear in the directory.
@@ -10,7 +10,7 @@
 
 typedef struct p2_member {
   aot_str_t name;         /* without the archive's root folder */
-  const uint8_t *data;    /* as it stands in the file */
+  const uint8_t *data;    /* as it is in the file */
   uint64_t packed;        /* bytes in the file */
   uint64_t nbytes;        /* bytes of the content */
   uint64_t at;            /* offset of data in the whole file */

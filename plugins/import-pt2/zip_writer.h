@@ -1,7 +1,7 @@
 /* zip_writer.h - a ZIP archive of stored members, written front to back.
  *
  * As PyTorch's reader likes it: every member under one folder, its bytes at a multiple of 64. Sizes and checksums are
- * known before the bytes are, so they stand in the local headers. Dates are 1980-01-01, so equal members give equal
+ * known before the bytes are, so they are in the local headers. Dates are 1980-01-01, so equal members give equal
  * archives. ZIP64 where 4 GiB or 65535 members are reached. Format: PKWARE APPNOTE 6.3.9. */
 #ifndef P2_ZIP_WRITER_H
 #define P2_ZIP_WRITER_H

@@ -3,7 +3,7 @@
 #include <aot/graph.h>
 #include <string.h>
 
-/* New nodes are like this one, and stand in front of that. */
+/* New nodes are like this one, and are in front of that. */
 static aot_status_t stand_for(em_t *e, aot_node_t like, aot_node_t before) {
   AOT_TRY(em_look(e, like));
   em_carry(e, &e->info);
@@ -101,7 +101,7 @@ static void take_along(ov_rewriting_t *r, const ov_plan_t *plan) {
   }
 }
 
-/* By bucket: nodes that go behind its wait, in order. */
+/* By bucket: nodes that go after its wait, in order. */
 static aot_status_t list_late(ov_rewriting_t *r, const ov_plan_t *plan, uint32_t **out_begin, uint32_t **out_list) {
   uint32_t *begin = em_scratch(&r->e, plan->n_buckets + 2u, sizeof *begin), *list = em_scratch(&r->e, r->n + 1u, 4);
   *out_begin = begin;
@@ -158,7 +158,7 @@ static void apply_at(applier_t *a, uint32_t place, const uint32_t *gather_at) {
   if (place < r->n && gather_at[place] != OV_NONE) wait_for(r, gather_at[place], before, a->started);
 }
 
-/* It was made anew, and nobody reads it where it stood. */
+/* It was rebuilt, and nothing reads it where it stood. */
 static int is_left_over(ov_rewriting_t *r, uint32_t place) {
   return r->is_repeated[place] && em_look(&r->e, r->nodes[place]) == AOT_OK &&
          ov_graph_of(r)->n_uses(r->e.prog, r->e.info.first_result) == 0;

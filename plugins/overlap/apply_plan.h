@@ -1,4 +1,4 @@
-/* A plan in the program: collectives that begin and are waited for where it says, and what goes behind them. */
+/* A plan in the program: collectives that begin and are waited for where it says, and what goes after them. */
 #ifndef OV_APPLY_PLAN_H
 #define OV_APPLY_PLAN_H
 

@@ -116,7 +116,7 @@ typedef struct run_state {
   ov_plan_t *out;
   double now, link_free;
   double *done;                           /* by bucket */
-  double *late_ns;                        /* by bucket: of the nodes that go behind its wait */
+  double *late_ns;                        /* by bucket: of the nodes that go after its wait */
   const uint32_t *order, *rank, *urgent;  /* buckets as they begin; the place of each there; the node that each must be
                                             waited for at */
   const uint32_t *job_at;                 /* by node: the job that it waits for */
@@ -132,7 +132,7 @@ static void begin_bucket(run_state_t *r, uint32_t k) {
   if (kind_of(r->p, r->out, b) != OV_GATHER) r->pending[r->n_pending++] = k;
 }
 
-/* In front of a node gathers begin first; reductions behind urgent waits, whose results they may read. */
+/* In front of a node gathers begin first; reductions after urgent waits, whose results they may read. */
 static void begin_buckets(run_state_t *r, uint32_t node, int only_gathers) {
   for (; r->next < r->out->n_buckets; r->next++) {
     const ov_bucket_t *b = &r->out->buckets[r->order[r->next]];
@@ -195,7 +195,7 @@ static void sort_by(uint64_t (*keyed)[2], uint32_t n, uint32_t *order) {
   for (uint32_t i = 0; i < n; i++) order[i] = (uint32_t)keyed[i][1];
 }
 
-/* One that stands behind another is waited for behind it: an urgent one makes those before it urgent. */
+/* One that follows another is waited for after it: an urgent one makes those before it urgent. */
 static void spread_urgency(const ov_plan_t *out, const uint32_t *order, uint32_t *urgent) {
   uint32_t soonest = OV_NONE;
   for (uint32_t i = out->n_buckets; i-- > 0;) {

@@ -1,7 +1,7 @@
 /* When collectives begin and when they are waited for, on plain arrays.
  *
  * Nodes keep their order, and each takes its time. A job is a collective: what it reads is there from `ready` on, and
- * what it makes is read at `need`. Jobs run one after the other, beside the nodes.
+ * what it makes is read at `need`. Jobs run one after the other, next to the nodes.
  *
  *   - jobs whose operands are there early (gathers of parameters) begin as late as they may to be done in time, and not
  *   so
@@ -10,7 +10,7 @@
  *   nodes
  *     that read them, where they may go later, do so when the job is likely to be done.
  *
- * Beside kernels, and where ranks come to it one after the other, a job takes longer than alone: `margin` times as
+ * Next to kernels, and where ranks come to it one after the other, a job takes longer than alone: `margin` times as
  * long, for both. A wait that comes too early stops the rank; one that comes late holds memory a little longer.
  *
  * In front of one node gathers begin first, then urgent waits end, then reductions begin,
@@ -61,7 +61,7 @@ typedef struct ov_plan {
   ov_bucket_t *buckets; /* in the order in which they begin */
   uint32_t n_buckets;
   uint32_t *list;   /* jobs by bucket */
-  uint32_t *behind; /* by node: the bucket behind whose wait it goes, from 1; 0: it stays */
+  uint32_t *behind; /* by node: the bucket after whose wait it goes, from 1; 0: it stays */
   double compute_ns, collective_ns, step_ns;
 } ov_plan_t;
 

@@ -2,7 +2,7 @@
 
 #include "step_nodes.h"
 
-/* What a cast to a wider float reads, as it lies; none: v is not made by one. */
+/* What a cast to a wider float reads, in its layout; none: v is not made by one. */
 static aot_value_t find_narrow(em_t *e, aot_value_t v) {
   const aot_value_t from = ov_uncast(e, v);
   if (from.id == AOT_NO_ID) return from;
@@ -17,7 +17,7 @@ static em_x_t piece(em_t *e, em_x_t all, int64_t n_rows, int64_t number, int32_t
   return em_cast(e, rows, dtype);
 }
 
-/* e looks at the scatter, and new nodes stand in front of it. */
+/* e looks at the scatter, and new nodes are in front of it. */
 static em_x_t sum_of_pieces(em_t *e, aot_value_t narrow, int64_t n_ranks) {
   const aot_type_t part = em_result_type(e, 0);
   em_x_t all = EM(e, "aot.all_to_all.default", em_v(narrow), em_i(n_ranks), em_in(e, "group_name"));
@@ -27,8 +27,8 @@ static em_x_t sum_of_pieces(em_t *e, aot_value_t narrow, int64_t n_ranks) {
   return sum;
 }
 
-/* What the wait waits for, if nobody else reads it and it is a sum over few ranks of a tensor of known sizes; e looks
- * at it, and new nodes stand in front of it. None: it is something else. */
+/* What the wait waits for, if nothing else reads it and it is a sum over few ranks of a tensor of known sizes; e looks
+ * at it, and new nodes are in front of it. None: it is something else. */
 static aot_node_t find_scatter(em_t *e, aot_node_t wait) {
   if (em_look(e, wait) != AOT_OK || !ov_is_node(e, "_c10d_functional.wait_tensor.default")) return aot_no_node();
   const aot_value_t v = {e->info.operands[0]};

@@ -72,7 +72,7 @@ static int has_late_readers(ov_rewriting_t *r, uint32_t first, uint32_t n_result
 }
 
 /* The optimizer's nodes, and what is computed for them alone. Collectives among them (a norm over ranks) stay what they
- * are: they come behind what they read. */
+ * are: they come after what they read. */
 static aot_status_t find_late(ov_rewriting_t *r) {
   em_t *e = &r->e;
   for (uint32_t i = r->n; i-- > 0;) {
@@ -122,7 +122,7 @@ static uint32_t first_urgent(ov_rewriting_t *r, aot_value_t v) {
   return first;
 }
 
-/* Its one reader, which waits for it; none: nobody does. */
+/* Its one reader, which waits for it; none: nothing does. */
 static aot_node_t waiter(ov_rewriting_t *r, aot_value_t v) {
   em_t *e = &r->e;
   aot_node_t user;
@@ -132,7 +132,7 @@ static aot_node_t waiter(ov_rewriting_t *r, aot_value_t v) {
   return user;
 }
 
-/* A parameter's shard, or its cast: that is made anew where the gather begins. */
+/* A parameter's shard, or its cast: that is rebuilt where the gather begins. */
 static int is_early(ov_rewriting_t *r, uint32_t value) {
   const uint32_t at = ov_maker(r, value);
   if (at == OV_NONE) return 1;
@@ -213,7 +213,7 @@ static void delay_shown(ov_rewriting_t *r) {
 
 /* ---- times ---- */
 
-/* What the backend tells, else by work and bytes; of a loop what reaches memory. */
+/* What the backend reports, else by work and bytes; of a loop what reaches memory. */
 static aot_status_t find_times(ov_rewriting_t *r) {
   em_t *e = &r->e;
   const nc_question_t q = {.host = e->host, .ctx = e->ctx, .prog = e->prog};

@@ -1,4 +1,4 @@
-/* A step graph as arrays, and its collectives as jobs: what arrange.h needs, and where in the program it stands. */
+/* A step graph as arrays, and its collectives as jobs: what arrange.h needs, and where in the program it is. */
 #ifndef OV_JOBS_OF_STEP_H
 #define OV_JOBS_OF_STEP_H
 
@@ -6,7 +6,7 @@
 #include "kit/emit/emit.h"
 #include "overlap_options.h"
 
-typedef struct ov_form { /* a collective that is waited for where it stands, and the one that is begun */
+typedef struct ov_form { /* a collective that is waited for where it is, and the one that is begun */
   const char *op, *start;
   int kind; /* OV_GATHER, .. */
 } ov_form_t;
@@ -21,7 +21,7 @@ typedef struct ov_rewriting {
   uint32_t *place;                 /* by node id */
   const ov_form_t **is_collective; /* by place */
   uint8_t *may_wait;               /* by place: it may go later */
-  uint8_t *is_repeated;            /* by place: it is made anew where a collective that reads it begins */
+  uint8_t *is_repeated;            /* by place: it is rebuilt where a collective that reads it begins */
   double *ns;                      /* by place */
   uint32_t *operand_begin, *operands;
   ov_job_t *jobs;
@@ -35,7 +35,7 @@ typedef struct ov_rewriting {
 aot_status_t ov_find_jobs(ov_rewriting_t *r);
 
 const aot_graph_api_t *ov_graph_of(const ov_rewriting_t *r);
-/* Of the node at hand, if it is waited for where it stands, or also if it is only begun. NULL: it is no such
+/* Of the node at hand, if it is waited for where it is, or also if it is only begun. NULL: it is no such
  * collective. */
 const ov_form_t *ov_form_of(const em_t *e, int may_be_begun);
 uint32_t ov_maker(const ov_rewriting_t *r, uint32_t value); /* its place; OV_NONE: an input of the graph */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What is gathered in between is no more than this part of the parameter: norms beside matrices. */
+/* What is gathered in between is no more than this part of the parameter: norms next to matrices. */
 enum { SMALL_PART = 16 };
 
 typedef struct gather {
@@ -25,7 +25,7 @@ static uint32_t find_leaf(em_t *e, aot_value_t v) {
   return from.id != AOT_NO_ID && g->value_def(e->prog, from).id == AOT_NO_ID ? from.id : AOT_NO_ID;
 }
 
-/* Of a node that waits for a gather that nobody else reads. 0: it is none. */
+/* Of a node that waits for a gather that nothing else reads. 0: it is none. */
 static int find_gather(em_t *e, aot_node_t wait, gather_t *out) {
   const aot_graph_api_t *g = e->host->graph;
   *out = (gather_t){.leaf = AOT_NO_ID, .wait = wait};
@@ -69,7 +69,7 @@ static aot_status_t leave_out(em_t *e, const gather_t *second, aot_value_t whole
 aot_status_t ov_keep_gathers(em_t *e, uint32_t *io_n) {
   const aot_graph_api_t *g = e->host->graph;
   gather_t last = {.leaf = AOT_NO_ID}, at; /* the last large one */
-  uint64_t since = 0;                      /* bytes of others behind it */
+  uint64_t since = 0;                      /* bytes of others after it */
   for (aot_node_t n = g->first(e->prog, e->graph), next; n.id != AOT_NO_ID; n = next) {
     next = g->next(e->prog, n);
     if (!find_gather(e, n, &at)) {

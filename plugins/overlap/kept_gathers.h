@@ -4,7 +4,7 @@
  *     ..                                        ->   ..
  *     %c = all_gather %w; %d = wait %c; .. %d        .. %b
  *
- * Between the two nothing else of weight is gathered, so that the second would stand in memory soon behind the first,
+ * Between the two nothing else of weight is gathered, so that the second would be in memory soon after the first,
  * if not before it has gone. */
 #ifndef OV_KEPT_GATHERS_H
 #define OV_KEPT_GATHERS_H

@@ -3,7 +3,7 @@
  *
  *     links: "8: 0=6 1MiB=9.5 1GiB=3600; 10000: 0=14 1MiB=40 1GiB=22000"
  *
- * Among up to 8 ranks (of a machine) a message takes 6 us, one of a MiB 9.5 us, between sizes in proportion, and behind
+ * Among up to 8 ranks (of a machine) a message takes 6 us, one of a MiB 9.5 us, between sizes in proportion, and after
  * the last at its rate; among more (of several machines) what the next row says. */
 #ifndef OV_LINK_COST_H
 #define OV_LINK_COST_H

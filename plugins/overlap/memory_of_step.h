@@ -1,4 +1,4 @@
-/* The memory that a step takes beside its leaves: the simulator's arena, and how much of it is what. */
+/* The memory that a step takes next to its leaves: the simulator's arena, and how much of it is what. */
 #ifndef OV_MEMORY_OF_STEP_H
 #define OV_MEMORY_OF_STEP_H
 

@@ -1,4 +1,4 @@
-/* What the stage is told. */
+/* What the stage is informed. */
 #ifndef OV_OVERLAP_OPTIONS_H
 #define OV_OVERLAP_OPTIONS_H
 

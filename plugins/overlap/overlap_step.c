@@ -8,7 +8,7 @@
 #include "step_nodes.h"
 #include <stdlib.h>
 
-/* What stands for collectives and copies of one rank becomes them. */
+/* What represents collectives and copies of one rank becomes them. */
 static aot_status_t write_out(em_t *e) {
   const aot_graph_api_t *g = e->host->graph;
   for (aot_node_t n = g->first(e->prog, e->graph), next; n.id != AOT_NO_ID; n = next) {
@@ -20,7 +20,8 @@ static aot_status_t write_out(em_t *e) {
       continue;
     const aot_value_t was = e->info.first_result;
     const aot_status_t status = e->host->edit->decompose(e->prog, n, &sum);
-    if (status == AOT_E_UNIMPLEMENTED) continue; /* of complex numbers, say: the backend tells what it does not take */
+    /* of complex numbers, say: the backend reports what it does not take */
+    if (status == AOT_E_UNIMPLEMENTED) continue;
     AOT_TRY(status);
     em_take_over(e, was, sum, 1);
     if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->node_erase(e->prog, n));
@@ -77,7 +78,8 @@ static aot_status_t run_graph(ov_rewriting_t *r, ov_counts_t *out) {
   return status == AOT_OK ? ov_memory_of_step(e, &out->memory) : status;
 }
 
-/* Values whose sizes a run tells are kept apart from each other by backends, and may be moved: such programs stay. */
+/* Values whose sizes a run distinguishes are withheld from each other by backends, and may be moved: such programs
+ * stay. */
 static aot_status_t has_births(const aot_host_t *host, aot_prog_t *prog, int *out) {
   const aot_snapshot_t *s;
   AOT_TRY(host->graph->snapshot(prog, &s));

@@ -1,4 +1,4 @@
-/* Which forward nodes must not run again in the backward, as far as one node tells. Each rule has its option; tags of
+/* Which forward nodes must not run again in the backward, as far as one node reports. Each rule has its option; tags of
  * the user and side effects stand above the options. */
 #include "mincut.h"
 
@@ -24,7 +24,7 @@ static void find_written(const mc_ruled_graph_t *m, uint8_t *written) {
     }
 }
 
-/* The elements of a tuple are taken apart before anything is written. */
+/* The elements of a tuple are decomposed before anything is written. */
 static int is_written(const mc_ruled_graph_t *m, uint32_t n, const uint8_t *written) {
   int any = 0;
   if ((m->classes[n] & MC_PARTS) && (m->classes[n] & MC_FUSES)) return 0;

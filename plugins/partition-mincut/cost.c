@@ -46,7 +46,7 @@ int mc_measure(const jg_joint_t *j, uint32_t *of_value, uint32_t *of_node) {
   return 0;
 }
 
-/* Someone reads it from memory whatever is kept: an input, an output, or a user that it cannot fuse with. */
+/* Someone reads it from memory whatever is stored: an input, an output, or a user that it cannot fuse with. */
 static int is_materialized(const mc_ruled_graph_t *m, uint32_t v, const uint8_t *is_output) {
   const jg_joint_t *j = m->j;
   if (j->def[v] == JG_NONE || is_output[v]) return 1;

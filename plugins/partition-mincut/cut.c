@@ -78,7 +78,7 @@ static void read_cut(const network_t *w, const uint8_t *side, uint32_t *out_save
     if (!j->late[j->def[v]] && side[w->in[v]] && !side[w->out[v]]) out_saved[(*out_n_saved)++] = v;
 }
 
-/* A value for the message when no finite cut exists: the first one that may not be kept, of a node that may not run
+/* A value for the message when no finite cut exists: the first one that may not be stored, of a node that may not run
  * twice. */
 static uint32_t find_culprit(const network_t *w) {
   for (uint32_t v = w->j->n_inputs; v < w->j->n_values; v++)

@@ -2,7 +2,7 @@
  *
  * Far apart: a value is used near and far, and fusion does not reach from the near use to the far one; then the far one
  * is not computed again from it. Where fusion ends after the uses s of a value is the first node x that some node
- * reachable from them reads without fusing. PyTorch walks to x from every value anew (the compile time of issue
+ * reachable from them reads without fusing. PyTorch walks to x from every value again (the compile time of issue
  * 145081); but since x is the first in order, it is the least of
  *
  *     end(s) = min over early users u of s:  end(u) if s fuses into u, else u

@@ -2,7 +2,7 @@
  *
  * A parameter that ranks share out is gathered for the forward, and again for the backward where that reads it. A
  * lookup in a table reads it in the forward alone: to compute the lookup again would bring the whole table over the
- * links once more, for rows that are fewer. So what reads a gathered parameter is not computed again if no node of the
+ * links again, for rows that are fewer. So what reads a gathered parameter is not computed again if no node of the
  * backward reads that parameter, and it is no larger. What is made of parameters alone (a cast, a transpose) counts as
  * the parameter. */
 #include "mincut.h"

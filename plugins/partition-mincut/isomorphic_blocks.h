@@ -1,4 +1,4 @@
-/* Equal places of equal layers: values that look alike from where they stand.
+/* Equal places of equal layers: values that look alike from where they are.
  *
  * Every node gets a number from what it is (flags, sizes, cost) and, round by round, from the numbers of what it reads
  * and of what reads it; after MC_LAYER_ROUNDS rounds nodes with equal numbers have equal surroundings that many steps

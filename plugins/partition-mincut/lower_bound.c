@@ -66,7 +66,7 @@ static uint32_t weakest(const tree_t *t) {
   return best;
 }
 
-/* One half of a case: prices go on from where the whole had them. */
+/* One half of a case: prices continue from where the whole had them. */
 static int try_half(tree_t *t, const bound_case_t *whole, uint8_t decision) {
   static const mc_ascent_t how = {40, 8, 1.0};
   const size_t n = t->prices.n_moments;

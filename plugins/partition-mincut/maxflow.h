@@ -26,7 +26,7 @@ void mc_flow_deinit(mc_flow_t *f);
 /* An arc u -> v of capacity c >= 0. Self-loops and zero capacities are left out. */
 int mc_flow_edge(mc_flow_t *f, uint32_t u, uint32_t v, int64_t c);
 /* Pushes the maximum flow; *out_value gets its amount, which is the capacity of every minimum cut. Stops early, with
- * *out_value >= limit, once the flow has reached limit: then an arc that stands for infinity would be cut. */
+ * *out_value >= limit, once the flow has reached limit: then an arc that represents infinity would be cut. */
 int mc_flow_solve(mc_flow_t *f, uint32_t source, uint32_t sink, int64_t limit, int64_t *out_value);
 /* After solve: out_side[v] = 1 where the source still reaches v. Of all minimum cuts this is the one nearest the
  * source. */

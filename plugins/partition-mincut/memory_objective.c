@@ -93,7 +93,7 @@ static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_ext_memo
   return AOT_OK;
 }
 
-/* The backend's peak of a plan, 0 where no backend tells. The program is as before afterwards. */
+/* The backend's peak of a plan, 0 where no backend reports. The program is as before afterwards. */
 static aot_status_t measure_on_backend(const mc_memory_call_t *call, const jg_joint_t *j, const uint32_t *saved,
                                        uint32_t n_saved, uint64_t *out_peak) {
   const aot_ext_trial_t *trial = extension(call, AOT_EXT_TRIAL);
@@ -119,7 +119,7 @@ static aot_status_t measure_on_backend(const mc_memory_call_t *call, const jg_jo
 
 typedef struct outcome {
   uint32_t chosen;
-  uint64_t budget, measured, least; /* measured: 0 where no backend tells; least: only when nothing fits */
+  uint64_t budget, measured, least; /* measured: 0 where no backend reports; least: only when nothing fits */
   uint64_t all_saved; /* peak with everything saved, of simulation and backend the larger: what fractions are of */
   int is_far_off;     /* the backend keeps much less than the simulation knows of: its numbers alone count */
 } outcome_t;
@@ -191,7 +191,7 @@ static int told(aot_status_t status) {
   return status == AOT_OK ? 0 : status == AOT_E_EXHAUSTED ? PT_EXHAUSTED : PT_TOLD;
 }
 
-/* What plan i takes by the simulation and, where it tells, by the backend: the larger of the two. */
+/* What plan i takes by the simulation and, where it reports, by the backend: the larger of the two. */
 static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t i, uint32_t *saved,
                    uint32_t *n_saved, uint64_t *out_measured, uint64_t *out_peak) {
   if (is_cancelled(call)) return PT_STOPPED;
@@ -218,7 +218,7 @@ static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t
   return 0;
 }
 
-/* Nothing fits: the least peak of all. What is larger by the simulation alone need not be asked about. */
+/* Nothing fits: the least peak of all. What is larger by the simulation alone need not be queried about. */
 static int find_least(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, outcome_t *o) {
   int status = 0;
   o->least = UINT64_MAX;
@@ -232,7 +232,7 @@ static int find_least(const mc_memory_call_t *call, const mc_candidates_t *c, ui
 }
 
 /* The same where the backend's numbers alone count. They do not fall along the list as those of the simulation do: all
- * plans are asked about, those that cost less first. */
+ * plans are queried about, those that cost less first. */
 static int search_measured(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved,
                            uint32_t *out_n_saved) {
   o->least = UINT64_MAX;

@@ -2,18 +2,18 @@
  * everything else is computed again.
  *
  * Every value that exists before the backward becomes an arc v_in -> v_out with the price of keeping it. The source
- * stands for "only the forward has it", the sink for "the backward needs it". What may not be computed twice hangs on
+ * represents "only the forward has it", the sink for "the backward needs it". What may not be computed twice hangs on
  * the source, what the backward reads hangs on the sink, data flow is infinite. The arcs of the cheapest cut are the
  * values to keep. Source: PyTorch's min_cut_rematerialization_partition (torch/_functorch/partitioners.py, 2.11). With
- * MC_PYTORCH the network is the same as there, arc for arc; MC_FLAGS asks the operators' flags instead of PyTorch's
+ * MC_PYTORCH the network is the same as there, arc for arc; MC_FLAGS queries the operators' flags instead of PyTorch's
  * lists of names. */
 #ifndef MC_MINCUT_H
 #define MC_MINCUT_H
 
 #include "kit/graph/joint_arrays.h"
 
-#define MC_FLAGS 0   /* what an operator is, its flags tell */
-#define MC_PYTORCH 1 /* PyTorch's lists of names tell, and a tuple's elements count as operators that fuse */
+#define MC_FLAGS 0   /* what an operator is, its flags report */
+#define MC_PYTORCH 1 /* PyTorch's lists of names report, and a tuple's elements count as operators that fuse */
 
 #define MC_FEWEST_BYTES 0     /* of all cheapest cuts, one that saves the fewest bytes */
 #define MC_NEAREST_SOURCE 1   /* the one whose forward side is smallest */
@@ -42,7 +42,7 @@ int mc_choose(const jg_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved,
               uint32_t *out_value);
 
 /* The weights of the network alone: banned, by node, 1: must not be computed again; price, by value, -1: may not be
- * kept. 0 or
+ * stored. 0 or
  * -2. O(nodes + operands), with ban_long_chains O(operands log operands). */
 int mc_weigh(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price);
 
@@ -53,7 +53,7 @@ int mc_weigh(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
 #define MC_VIEW 2u  /* free to compute again */
 #define MC_HEAVY 4u
 #define MC_FUSES 8u  /* fusion takes it */
-#define MC_JOINS 16u /* reads whatever stands before it without a write between */
+#define MC_JOINS 16u /* reads whatever precedes it without a write between */
 #define MC_PARTS 32u /* its results fuse whatever it is itself */
 #define MC_ALONE 64u /* a view of several results, at which following uses ends */
 void mc_classify(const jg_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes);
@@ -82,7 +82,7 @@ int mc_ban_far_apart(const mc_ruled_graph_t *m, uint8_t *banned);
 int mc_ban_long_chains(const mc_ruled_graph_t *m, uint8_t *banned);
 /* gathers.c: adds to banned. 0 or -2. O(nodes + operands). */
 int mc_ban_gathers(const mc_ruled_graph_t *m, uint8_t *banned);
-/* cost.c: price[v] of keeping each value that exists before the backward; -1: may not be kept. 0 or -2. */
+/* cost.c: price[v] of keeping each value that exists before the backward; -1: may not be stored. 0 or -2. */
 int mc_price(const mc_ruled_graph_t *m, const uint32_t *distance_of_value, int64_t *price);
 
 #endif

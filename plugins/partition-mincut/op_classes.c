@@ -46,7 +46,7 @@ static int is_pytorch(aot_str_t name) {
   return 0;
 }
 
-/* A view that PyTorch has rewritten before its partitioner runs (transpose) stands in no list; its flag tells. */
+/* A view that PyTorch has rewritten before its partitioner runs (transpose) is in no list; its flag reports. */
 static uint8_t class_by_lists(uint32_t listed, uint32_t flags) {
   uint8_t c = 0;
   if (listed & OL_CHEAP || flags & AOT_OP_VIEW) c |= MC_CHEAP | MC_FUSES;

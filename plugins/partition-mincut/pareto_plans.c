@@ -125,7 +125,7 @@ static void rates_at_ends(const mc_model_t *m, double *out_low, double *out_high
  * corner, too. */
 static int find_corners(mc_candidates_t *c, maker_t *k) {
   corner_t corner[MAX_RATES + 2];
-  uint8_t is_edge[MAX_RATES + 2] = {0}; /* nothing lies between corner i and the next */
+  uint8_t is_edge[MAX_RATES + 2] = {0}; /* nothing is between corner i and the next */
   uint32_t n = 2;
   double low, high;
   rates_at_ends(c->m, &low, &high);
@@ -202,7 +202,7 @@ static uint32_t widest_step(const mc_candidates_t *c, const uint64_t *done, uint
   return best;
 }
 
-/* The plan of the left neighbour behind `at`, that of the right one before it; where one is a mixture itself, its
+/* The plan of the left neighbour after `at`, that of the right one before it; where one is a mixture itself, its
  * larger part. */
 static mc_spec_t mixture(const mc_spec_t *left, const mc_spec_t *right, uint32_t at, uint32_t n_early) {
   int l = left->at != END && left->at >= n_early / 2 ? 0 : 1, r = right->at != END && right->at < n_early / 2 ? 1 : 0;
@@ -248,7 +248,7 @@ static int try_step(mc_candidates_t *c, maker_t *k, const mc_layers_t *l, uint32
   return status == 0 ? add(c, k, &of->spec, &numbers) : status;
 }
 
-/* The plan behind which the widest gap lies, of those from which no steps were tried. c->n: none. */
+/* The plan after which the widest gap lies, of those from which no steps were tried. c->n: none. */
 static uint32_t next_to_expand(const mc_candidates_t *c) {
   uint32_t best = c->n;
   uint64_t most = 0;

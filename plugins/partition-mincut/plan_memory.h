@@ -14,7 +14,7 @@
 #include "recompute_cost.h"
 
 /* What a forward output is to a step graph. */
-enum { MC_HANDED, MC_HOME, MC_DROPPED }; /* the loss, for the caller; in the memory of a leaf; nobody's */
+enum { MC_HANDED, MC_HOME, MC_DROPPED }; /* the loss, for the caller; in the memory of a leaf; without an owner */
 
 typedef struct mc_one_graph { /* when forward, backward and update become one (stage stitch) */
   const uint8_t *output;      /* by forward output: MC_HANDED .. */
@@ -30,16 +30,16 @@ typedef struct mc_stop {
 
 typedef struct mc_model {
   const jg_joint_t *j;
-  const ms_graph_t *graph; /* of the joint graph, values and nodes numbered as in j */
-  const uint64_t *extent;  /* by value: bytes of its storage as its type lies in it; NULL: as many as it has elements */
+  const ms_graph_t *graph;   /* of the joint graph, values and nodes numbered as in j */
+  const uint64_t *extent;    /* by value: bytes of its storage as its type is in it; NULL: as many as it has elements */
   const uint8_t *needs_slot; /* by input: read by the backward, it is handed over as a saved value */
   int64_t *cost;             /* by node, ps; owned */
   uint8_t *is_fixed;         /* by node: must not run twice; owned */
   uint64_t fixed_nbytes;     /* inputs, outputs, gradients, tangents; in one graph without gradients */
   uint64_t sure_nbytes;      /* of these, what every step holds at every moment */
   const mc_one_graph_t *one; /* NULL: three graphs */
-  uint32_t *root;            /* by value: whose memory it lies in; owned */
-  const mc_stop_t *stop;     /* asked before each plan; NULL: nobody */
+  uint32_t *root;            /* by value: whose memory it is in; owned */
+  const mc_stop_t *stop;     /* asked before each plan; NULL: nothing */
 } mc_model_t;
 
 typedef struct mc_numbers {
@@ -55,7 +55,7 @@ int mc_model_init(mc_model_t *m, const jg_joint_t *j, const ms_graph_t *graph, c
 void mc_model_deinit(mc_model_t *m);
 
 /* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (aot/partition.h). In one graph
- * always the storage that it lies in, which costs nothing where it is an input's. */
+ * always the storage that it is in, which costs nothing where it is an input's. */
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v);
 
 /* saved: as for jg_split_init. 0; -1: it saves what only the backward knows; -2: no memory; PT_STOPPED. O(n log n). */

@@ -34,7 +34,7 @@ typedef struct partition_mincut_unit {
   double extra_time;
   mc_step_t step;
   aot_ext_memory_t memory;
-  mr_rows_t rows; /* of the last plan that was asked for */
+  mr_rows_t rows; /* of the last plan that was requested */
 } partition_mincut_unit_t;
 
 typedef struct regions_unit {
@@ -50,7 +50,7 @@ static int pick(const void *self, const jg_joint_t *j, uint32_t *out_saved, uint
   return mc_choose(j, self, out_saved, out_n_saved, out_value);
 }
 
-/* Whoever gives a budget expects that it is kept. */
+/* Code that gives a budget expects that it is stored. */
 static void warn_of_budget(const partition_mincut_unit_t *u, aot_ctx_t *ctx) {
   const aot_diag_t d = kit_diag(AOT_SEVERITY_WARNING, ID ".idle-budget",
                                 "option budget bounds nothing with objective bytes; it is for objective memory");

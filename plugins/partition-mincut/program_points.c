@@ -10,12 +10,12 @@ typedef struct work {
   const mc_model_t *m;
   mc_moments_t *out;
   uint8_t *runs[2];       /* by node: early; late, and a gradient depends on it */
-  uint8_t *is_certain[2]; /* by node: when it runs is known: after the side's node before it, before the one behind */
+  uint8_t *is_certain[2]; /* by node: when it runs is known: after the side's node before it, before the one after */
   uint32_t *n_together, *rides_on; /* by node: see below */
   uint8_t *is_handed[2];           /* by value: an output of this side, or a view of it is one: not in the arena */
   uint64_t *least[2];              /* by value with memory of its own: bytes that holding it takes at least */
-  uint32_t *root, *part; /* by value: whose memory it lies in; the first view of as many bytes on the way to there */
-  /* by value with memory of its own: how many parts of it could be saved, JG_NONE: not to be told */
+  uint32_t *root, *part; /* by value: whose memory it is in; the first view of as many bytes on the way to there */
+  /* by value with memory of its own: how many parts of it could be saved, JG_NONE: not to be reported */
   uint32_t *n_parts;
 } work_t;
 
@@ -25,11 +25,11 @@ static int has_memory(const work_t *w, uint32_t v) { return w->m->graph->base[v]
 static void mark_handed(work_t *w, const uint32_t *outputs, uint32_t n_outputs, int side) {
   for (uint32_t i = 0; i < n_outputs; i++)
     if (outputs[i] != JG_NONE) w->is_handed[side][outputs[i]] = 1;
-  for (uint32_t v = w->m->j->n_values; v-- > 0;) /* against the order: views stand behind what they are views of */
+  for (uint32_t v = w->m->j->n_values; v-- > 0;) /* against the order: views follows what they are views of */
     if (w->is_handed[side][v]) w->is_handed[side][w->m->graph->base[v]] = 1;
 }
 
-/* What a step graph's outputs need of the forward: nobody asks for the other outputs. */
+/* What a step graph's outputs need of the forward: nothing requests the other outputs. */
 static void find_step_nodes(work_t *w) {
   const jg_joint_t *j = w->m->j;
   for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
@@ -69,7 +69,7 @@ static int reads_backward_alone(const jg_joint_t *j, uint32_t n) {
 }
 
 /* A loop ends where a node outside reads from it (kit/loops/group.h). When that is the side's next node, the loop
- * runs before it; when until there nothing can join it, the loop runs where it stands. */
+ * runs before it; when until there nothing can join it, the loop runs where it is. */
 static int ends_in_time(const work_t *w, uint32_t n, int side) {
   enum { MOST = 16 };
   const jg_joint_t *j = w->m->j;
@@ -210,7 +210,7 @@ static void close_spans(work_t *w) {
         s->first = d;
         if (s->last < d) s->last = d;
       }
-      if (side == FORWARD && is_part(w, v)) *s = none; /* beside what it is a part of */
+      if (side == FORWARD && is_part(w, v)) *s = none; /* in addition to what it is a part of */
     }
 }
 
@@ -220,7 +220,7 @@ static uint32_t first_of_part(const work_t *w, uint32_t v) {
   return base != v && w->m->j->nbytes[base] == w->m->j->nbytes[v] ? w->part[base] : v;
 }
 
-/* Views for nothing, and as cheap to save at the front as behind: then of a part and the whole, or of two values of one
+/* Views for nothing, and as cheap to save at the front as after: then of a part and the whole, or of two values of one
  * part, a plan that saves both gains by saving the front one alone. */
 static int may_be_replaced(const work_t *w, uint32_t v) {
   const uint32_t d = w->m->j->def[v];

@@ -2,7 +2,7 @@
  *
  * Nodes that forward outputs need run in the joint graph's order in every forward, nodes that depend on a tangent in
  * every backward (kit/graph/split.h). A moment is one of these nodes at work; one that may be part of a loop is none,
- * since a loop runs where its last member stands. A value is held at a moment when it is in memory there under every
+ * since a loop runs where its last member is. A value is held at a moment when it is in memory there under every
  * plan, saved or not:
  *
  *     made for the forward     from its maker to its last reader there

@@ -1,8 +1,8 @@
-/* What running a node once more costs, in picoseconds: the time that the backend tells (aot.cost/1), or by a plain
+/* What running a node again costs, in picoseconds: the time that the backend reports (aot.cost/1), or by a plain
  * model
  *
  * cost = 20 ps an operation of matrix products and convolutions + 100 ps a byte read or written + 1 ns a node; views
- * (results that lie in an operand) cost nothing. That is a core of 50 GFLOP/s with memory of 10 GB/s: what matters is
+ * (results that are in an operand) cost nothing. That is a core of 50 GFLOP/s with memory of 10 GB/s: what matters is
  * the ratio, and that no node but a view is free. */
 #ifndef MC_RECOMPUTE_COST_H
 #define MC_RECOMPUTE_COST_H
@@ -17,7 +17,7 @@
 
 typedef struct mc_work {       /* by node */
   const uint64_t *flops;       /* operations of heavy nodes */
-  const uint64_t *nanoseconds; /* 0: not told */
+  const uint64_t *nanoseconds; /* 0: not reported */
 } mc_work_t;
 
 /* cost: by node. graph: which results are views. work: NULL: estimated from the sizes of operands and results. */

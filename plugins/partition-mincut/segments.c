@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A use of a view is a use of what it is a view of. Against the order: users stand behind. */
+/* A use of a view is a use of what it is a view of. Against the order: users stand after. */
 static void find_uses(mc_segments_t *s, const mc_model_t *m, const uint32_t *node_position) {
   const jg_joint_t *j = m->j;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
@@ -100,7 +100,7 @@ void mc_segments_mark(const mc_segments_t *s, const mc_model_t *m, const uint32_
   for (uint32_t v = m->j->n_inputs; v < m->j->n_values; v++) {
     uint32_t low = 0, high = n;
     if (!is_counted(s, m, v) || s->last_use[v] <= s->position[v]) continue;
-    while (low < high) { /* the first boundary behind the value */
+    while (low < high) { /* the first boundary after the value */
       uint32_t middle = (low + high) / 2;
       if (boundaries[middle] < s->position[v]) low = middle + 1;
       else high = middle;

@@ -15,7 +15,7 @@ typedef struct mc_segments {
   uint32_t *position; /* by value made by such a node: where; JG_NONE: others. owned */
   uint32_t *last_use; /* by value: last position that reads it or a view of it. owned */
   uint64_t *made;     /* by position + 1: bytes made up to it. owned */
-  uint64_t *crossing; /* by position: bytes made up to it and read behind it. owned */
+  uint64_t *crossing; /* by position: bytes made up to it and read after it. owned */
 } mc_segments_t;
 
 /* 0 or -2. O(nodes + operands). Deinit in any case. */

@@ -9,7 +9,7 @@ typedef struct work {
   uint32_t *copy[2];   /* by value of the joint graph: that of the forward, and what the backward reads for it */
   uint32_t *parameter; /* by value of the step: the input that it is a view of, JG_NONE: none */
   uint32_t *last_read; /* by input: the last node of the step that reads it or a view of it */
-  uint32_t *behind;    /* by update: the node of the step that it stands behind */
+  uint32_t *behind;    /* by update: the node of the step that it stands after */
   uint32_t *order, *outputs;
   uint8_t *is_given;
   uint32_t n_updates, n_outputs;
@@ -97,7 +97,7 @@ static void add_forward_and_backward(work_t *w, const uint8_t *is_saved) {
   for (uint32_t i = 0; i < w->s->n_backward; i++) add_node(w, w->s->backward[i], w->copy[1], is_saved);
 }
 
-/* Behind everything that stands so far; where they run is in `behind`. */
+/* After everything that stands so far; where they run is in `behind`. */
 static int add_updates(work_t *w) {
   const jg_joint_t *j = w->m->j;
   const uint32_t n = w->n_nodes;
@@ -117,7 +117,7 @@ static int add_updates(work_t *w) {
   return 0;
 }
 
-/* Nodes in order, each with the updates that stand behind it: by counting. */
+/* Nodes in order, each with the updates that follows it: by counting. */
 static int put_in_order(work_t *w) {
   const uint32_t n = w->n_nodes - w->n_updates;
   uint32_t *at = calloc((size_t)n + 2, 4);

@@ -12,7 +12,7 @@ static uint32_t number_open(const mc_flow_t *f, const uint8_t *near_source, cons
   return next;
 }
 
-/* Arcs between open vertices. Others bind nothing: those from the sink's side or into the source's may lie in any
+/* Arcs between open vertices. Others bind nothing: those from the sink's side or into the source's may be in any
  * minimum cut, and by what the sides are none leads from the source's side or from an open vertex to the sink's. */
 static int add_left(const mc_flow_t *f, const uint32_t *number, int64_t infinite, mc_flow_t *second) {
   int status = 0;

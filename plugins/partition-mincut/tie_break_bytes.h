@@ -3,8 +3,8 @@
  * A set of vertices with the source and without the sink is a minimum cut exactly when no arc with capacity left leaves
  * it (Picard and Queyranne, On the structure of all minimum cuts in a network, 1980). Among these sets the cheapest in
  * bytes is a minimum cut of a second network: what is left of the first becomes infinite, and every arc that may be cut
- * gets its bytes. Only the vertices that the first flow leaves open take part: what the source still reaches lies on
- * its side in every minimum cut, what still reaches the sink lies on the other. */
+ * gets its bytes. Only the vertices that the first flow leaves open take part: what the source still reaches is on
+ * its side in every minimum cut, what still reaches the sink is on the other. */
 #ifndef MC_TIE_BREAK_BYTES_H
 #define MC_TIE_BREAK_BYTES_H
 

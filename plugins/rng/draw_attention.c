@@ -1,6 +1,6 @@
 /* Attention with dropout.
  *
- * Forward: without dropout the operator stays whole, in halves it becomes one that is told what to keep; else the
+ * Forward: without dropout the operator stays whole, in halves it becomes one that receives what to keep; else the
  * operator set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets next. Backwards
  * of device kernels, in joint graphs that came with their backward, are written out with the forward's draw, which
  * their operand philox_seed (rng_state) leads to. With P = exp(S - lse), D = keep / (1 - p), y the output:
@@ -19,7 +19,7 @@ static int is_named(const em_t *e, const char *part) {
   return strstr(name, part) != NULL;
 }
 
-/* ---- which draw a state stands for ---- */
+/* ---- which draw a state represents ---- */
 
 static aot_status_t remember(em_t *e, aot_value_t state, int64_t number) {
   rg_attention_draws_t *d = rg_of(e)->attention;
@@ -52,7 +52,7 @@ static int is_state_name(aot_str_t name) {
   return aot_str_eq(name, aot_str("philox_seed")) || aot_str_eq(name, aot_str("rng_state"));
 }
 
-/* In halves, whose parts would be computed in float32, it stays whole, and what is kept is its operand: the draw that
+/* In halves, whose parts would be computed in float32, it stays whole, and what is stored is its operand: the draw that
  * native_dropout would have taken of the probabilities. */
 static int stays_whole(em_t *e, double p) {
   const aot_type_t q = em_type(e, em_in(e, "query"));

@@ -19,7 +19,7 @@ static double probability(em_t *e, const char *name) {
 
 static void give(em_t *e, em_x_t x, aot_value_t *out) { *out = em_value(e, x); }
 
-/* x with each element kept with probability 1 - p, and scaled so that the mean stays. p in (0, 1). */
+/* x with each element stored with probability 1 - p, and scaled so that the mean stays. p in (0, 1). */
 static em_x_t kept(em_t *e, em_x_t x, em_x_t mask, double p) {
   return EM(e, "mul.Scalar", EM(e, "mul.Tensor", x, mask), em_f(1.0 / (1.0 - p)));
 }

@@ -36,7 +36,7 @@ void rg_randn(em_t *e, aot_value_t *out) {
   *out = em_value(e, rg_normal(e, &t, t.dtype));
 }
 
-/* sizes that a call tells are not */
+/* sizes that a call reports are not */
 static int is_known(em_x_t x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); }
 
 /* [low, high) */
@@ -55,7 +55,7 @@ void rg_randint_rule(em_t *e, aot_value_t *out) {
   give(e, drawn_between(e, &t, low, em_in(e, "high")), &t, out);
 }
 
-/* The largest number of `random` that every smaller one can be told from; -1: all of int64. */
+/* The largest number of `random` that every smaller one can be reported from; -1: all of int64. */
 static int64_t largest(int32_t dtype) {
   switch (dtype) {
     case AOT_BOOL: return 1;

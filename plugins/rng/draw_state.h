@@ -1,4 +1,4 @@
-/* What rng's rules know besides the emitter (kit/emit/emit.h), in whose self it stands: where numbers are drawn
+/* What rng's rules know besides the emitter (kit/emit/emit.h), in whose self it is: where numbers are drawn
  * from. */
 #ifndef RG_DRAW_STATE_H
 #define RG_DRAW_STATE_H
@@ -9,12 +9,12 @@
 typedef struct rg_stream {
   aot_value_t seed, offset; /* AOT_NO_ID: not there yet (draws.h) */
   int64_t next;
-  /* seed and offset once more on the device of the last draw that stood on another one */
+  /* seed and offset again on the device of the last draw that was on another one */
   int32_t device, device_index;
   aot_value_t there_seed, there_offset;
 } rg_stream_t;
 
-/* Which draw the state stands for that an attention kernel hands to its backward. */
+/* Which draw the state represents that an attention kernel hands to its backward. */
 typedef struct rg_attention_draw {
   uint32_t state; /* value */
   aot_value_t seed, offset;

@@ -6,7 +6,7 @@
 
 /* ---- order ---- */
 
-/* Where the walk over one graph stands. */
+/* Where the walk over one graph is. */
 typedef struct frame {
   uint32_t graph, arg;
   aot_node_t node;
@@ -78,7 +78,7 @@ static aot_status_t shift_region(em_t *e, rg_graph_t *region, aot_graph_t graph,
   return AOT_OK;
 }
 
-/* How many numbers the call may draw. A region that only this call names begins behind the regions named before it. */
+/* How many numbers the call may draw. A region that only this call names begins after the regions named before it. */
 static aot_status_t resolve_regions(em_t *e, rg_graph_t *graphs, int64_t *out_span) {
   *out_span = 0;
   for (uint32_t a = 0; a < e->info.n_args; a++) {

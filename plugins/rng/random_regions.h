@@ -8,7 +8,7 @@
 /* What is known of a graph once its nodes are rewritten. */
 typedef struct rg_graph {
   rg_stream_t stream; /* next: draws of the graph, those of the regions that it calls included */
-  int64_t shift;      /* its draws begin there, behind those of the other branch */
+  int64_t shift;      /* its draws begin there, after those of the other branch */
   uint8_t draws, is_called;
 } rg_graph_t;
 

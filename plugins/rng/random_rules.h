@@ -5,7 +5,7 @@
 
 #include "draws.h"
 
-/* Writes the node e->node in other operators before it; out[i] replaces its i-th result (AOT_NO_ID: nobody may read
+/* Writes the node e->node in other operators before it; out[i] replaces its i-th result (AOT_NO_ID: nothing may read
  * it). rg_of(e)->is_left set: the node draws nothing and stays. */
 typedef void (*rg_rule_t)(em_t *e, aot_value_t *out);
 

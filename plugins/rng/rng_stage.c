@@ -114,7 +114,7 @@ static aot_op_t runs(const em_t *e) {
 
 static aot_status_t visit_state_node(stage_t *s, em_t *outer);
 
-/* *out_rewritten: other nodes stand in its place, which are to be visited. */
+/* *out_rewritten: other nodes are in its place, which are to be visited. */
 static aot_status_t visit(stage_t *s, em_t *e, aot_node_t node, int *out_rewritten) {
   *out_rewritten = 0;
   AOT_TRY(em_rewrite(e, node));

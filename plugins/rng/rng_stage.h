@@ -12,8 +12,8 @@ typedef struct rg_counts {
   int64_t draws;  /* that a step takes; at most, where branches are */
 } rg_counts_t;
 
-/* n_ranks: of the run, which take their draws one after the other, so that the next offset is behind those of all.
- * Diagnoses; operators that draw and have no rule are all told at once. O(program). */
+/* n_ranks: of the run, which take their draws one after the other, so that the next offset is after those of all.
+ * Diagnoses; operators that draw and have no rule are all reported at once. O(program). */
 aot_status_t rg_make_explicit(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t n_ranks,
                               rg_counts_t *out);
 

@@ -5,7 +5,8 @@
 enum { SAVE, WITH, GRAPHSAFE };
 
 typedef struct rg_saved_state {
-  rg_stream_t stream[2]; /* of the forward, of the backward: a generator goes on from use to use on either side alike */
+  /* of the forward, of the backward: a generator continues from use to use on either side alike */
+  rg_stream_t stream[2];
   uint8_t is_open[2];
 } rg_saved_state_t;
 
@@ -117,7 +118,7 @@ static aot_status_t enter_with(rg_states_t *s, em_t *e, int is_generator, rg_sta
     if (is_generator) {
       state->is_open[side] = 1;
       out->stream = &state->stream[side];
-    } else { /* each use begins anew, and the nodes that read the bytes stand before this one */
+    } else { /* each use begins again, and the nodes that read the bytes precedes this one */
       rg_stream_t *copy = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, sizeof *copy);
       if (!copy) return AOT_E_EXHAUSTED;
       *copy = state->stream[side];

@@ -35,7 +35,7 @@ typedef struct rg_state_use {
 /* Takes e->node apart. Diagnoses. */
 aot_status_t rg_states_enter(rg_states_t *s, em_t *e, rg_state_use_t *out);
 
-/* At the end of a graph: states that somebody else reads become bytes. */
+/* At the end of a graph: states that another owner reads become bytes. */
 aot_status_t rg_states_finish(rg_states_t *s, em_t *e);
 
 #endif

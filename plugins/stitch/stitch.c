@@ -34,7 +34,7 @@ typedef struct stitcher {
   uint32_t *taken;      /* by leaf: that sum, as the update takes it */
   uint32_t *chosen;     /* by output of the update: what becomes of the leaf where steps may be skipped */
   uint32_t *saved;      /* by slot: the forward's output value */
-  uint32_t *written;    /* by leaf: its new value, where the forward changes it and the step goes on with that */
+  uint32_t *written;    /* by leaf: its new value, where the forward changes it and the step continues with that */
   uint8_t *is_updated;  /* by leaf: by the update */
   uint8_t *is_part;     /* by leaf: of one rank; the others have the rest of it */
   uint32_t n_slots, n_leaves;
@@ -91,7 +91,7 @@ static aot_status_t read_outputs(stitcher_t *s) {
   const uint32_t n_gradients = s->graph->n_outputs(s->prog, s->part[BACKWARD]);
   s->n_slots = n;
   s->saved = table(s, n);
-  s->n_leaves = s->graph->n_leaves(s->prog); /* of the program; our own come behind */
+  s->n_leaves = s->graph->n_leaves(s->prog); /* of the program; our own come after */
   s->gradient = table(s, s->n_leaves);
   s->given = table(s, s->n_leaves);
   s->sum = table(s, s->n_leaves);
@@ -325,7 +325,7 @@ static aot_status_t clip(stitcher_t *s) {
   return e->status;
 }
 
-/* ---- steps that are not taken ---- */
+/* ---- steps that are not accepted ---- */
 
 static int may_skip(const stitcher_t *s) { return s->options.scaling.first > 0 || s->options.check_finite; }
 
@@ -399,7 +399,7 @@ static aot_status_t put_sum(stitcher_t *s, uint32_t leaf, em_x_t value) {
   return s->host->edit->output_add(s->prog, s->copier.graph, AOT_ROLE_UPDATE, s->sum[leaf], v, (aot_str_t){"", 0});
 }
 
-/* A micro step adds its gradients up; the step that applies them begins the sums anew. A tangent that is built in was
+/* A micro step adds its gradients up; the step that applies them begins the sums again. A tangent that is built in was
  * not made a share of the loss, so the gradients are. */
 static aot_status_t add_up(stitcher_t *s) {
   st_places_t places;
@@ -428,7 +428,7 @@ static aot_status_t give_sums(stitcher_t *s) {
   return AOT_OK;
 }
 
-/* Behind all that reads them, so that they can be written where they lie. */
+/* After all that reads them, so that they can be written where they lie. */
 static aot_status_t begin_sums_anew(stitcher_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     if (!is_given(s, i)) continue;
@@ -451,7 +451,7 @@ static int by_begin(const void *a, const void *b) {
 }
 
 /* New values are written over the old ones in the middle of the step: where a leaf that is updated shares memory with
- * others, one of them may yet be read. Storages that overlap stand together, in the order of their first bytes. */
+ * others, one of them may yet be read. Storages that overlap are together, in the order of their first bytes. */
 static aot_status_t check_sharing(const stitcher_t *s) {
   storage_t *at =
       s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)s->n_leaves + 1) * sizeof *at);

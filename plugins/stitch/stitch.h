@@ -22,7 +22,7 @@ typedef struct st_options {
   int64_t accumulate;   /* micro steps to an update; 1: one graph */
   double clip_norm;     /* the most that the norm of all gradients together may be; 0: any */
   st_scaling_t scaling; /* of the loss */
-  int check_finite;     /* a step with a gradient that is not finite is not taken, and a leaf says whose it was */
+  int check_finite;     /* a step with a gradient that is not finite is not accepted, and a leaf says whose it was */
 } st_options_t;
 
 /* Replaces the three graphs. Diagnoses what cannot be stitched. O(program). */

@@ -3,7 +3,7 @@
 
 #include <aot/inline.h>
 
-#define SHARES (AOT_OP_VIEW | AOT_OP_MAYBE_SELF) /* results that may lie in the memory of an argument */
+#define SHARES (AOT_OP_VIEW | AOT_OP_MAYBE_SELF) /* results that may be in the memory of an argument */
 
 static void *scratch(const st_places_t *p, uint64_t n, uint64_t size) {
   return p->host->alloc(p->host, p->ctx, AOT_ARENA_SCRATCH, sizeof(uint32_t), (n + 2) * size);
@@ -55,13 +55,13 @@ aot_status_t st_places_init(st_places_t *p, const aot_host_t *host, aot_ctx_t *c
 static uint32_t later(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* With its gradient; what is made of that waits for the parameter's last reader as well, so that its new values
- * stand together. */
+ * are together. */
 static uint32_t ready(const st_places_t *p, const aot_port_t *input, const uint32_t *given) {
   const uint32_t gradient = input->role == AOT_ROLE_GRADIENT ? given[input->index] : AOT_NO_ID;
   return gradient == AOT_NO_ID ? 0 : later(p->made[gradient], p->last_read[input->index]);
 }
 
-/* since: by value id of the update, the position behind which it can be made. */
+/* since: by value id of the update, the position after which it can be made. */
 static aot_status_t go_down(const st_places_t *p, aot_graph_t update, const uint32_t *given, uint32_t *since) {
   const aot_graph_api_t *g = p->host->graph;
   const aot_port_t *in = g->inputs(p->prog, update);
@@ -77,7 +77,7 @@ static aot_status_t go_down(const st_places_t *p, aot_graph_t update, const uint
   return AOT_OK;
 }
 
-/* by: by value id, the position behind which it is wanted; 0: nobody has asked yet. */
+/* by: by value id, the position after which it is wanted; 0: nothing has asked yet. */
 static void want(uint32_t *by, uint32_t value, uint32_t at) {
   if (value != AOT_NO_ID && (!by[value] || at < by[value])) by[value] = at;
 }

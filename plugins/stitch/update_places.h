@@ -15,16 +15,16 @@ typedef struct st_places { /* of the graph that is being made; what it points to
   const aot_host_t *host;
   aot_ctx_t *ctx;
   aot_prog_t *prog;
-  uint32_t *node;      /* by position, from 1: its nodes in order; AOT_NO_ID behind the last */
+  uint32_t *node;      /* by position, from 1: its nodes in order; AOT_NO_ID after the last */
   uint32_t n;          /* positions */
   uint32_t *made;      /* by value id: the position of the node that makes it, 0: an input */
   uint32_t *last_read; /* by leaf: the position of the last node that reads its input or a view of it, 0: none */
 } st_places_t;
 
-/* Of the nodes that stand in `graph` so far. O(nodes). */
+/* Of the nodes that are in `graph` so far. O(nodes). */
 aot_status_t st_places_init(st_places_t *p, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
                             aot_graph_t graph);
-/* The node that stands behind the one that makes the value, AOT_NO_ID: none. */
+/* The node that follows the one that makes the value, AOT_NO_ID: none. */
 static inline aot_node_t st_places_behind(const st_places_t *p, uint32_t value) {
   return (aot_node_t){p->node[p->made[value] + 1]};
 }

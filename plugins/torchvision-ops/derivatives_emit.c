@@ -63,7 +63,7 @@ static aot_status_t roi_align(const aot_derivative_t *d, aot_ctx_t *ctx, const a
   return finish(&b, "torchvision._roi_align_backward.default");
 }
 
-/* Of the others the second result (argmax, channel_mapping) stands behind rois. */
+/* Of the others the second result (argmax, channel_mapping) follows rois. */
 static aot_status_t with_second_result(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call,
                                        const char *op) {
   backward_t b;

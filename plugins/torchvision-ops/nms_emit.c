@@ -1,5 +1,5 @@
 /* nms has a size that the boxes decide. Here it becomes parts of sizes that are known, and masked_select, whose size
- * any backend that runs such programs can tell. */
+ * any backend that runs such programs can determine. */
 #include "vision_rewrites.h"
 
 #include "kit/emit/emit.h"

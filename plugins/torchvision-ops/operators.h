@@ -17,9 +17,9 @@ typedef struct tv_infer {
 
 typedef struct tv_operator {
   const char *name, *schema, *doc;
-  const char *shape_rule;              /* what its rule is called; "given": the model file tells the type */
+  const char *shape_rule;              /* what its rule is called; "given": the model file reports the type */
   uint32_t flags;                      /* AOT_OP_* */
-  void (*infer)(tv_infer_t *t);        /* NULL: the model file tells the type, since the size depends on data */
+  void (*infer)(tv_infer_t *t);        /* NULL: the model file reports the type, since the size depends on data */
   uint8_t autocast_cpu, autocast_cuda; /* AOT_AUTOCAST_*, as torchvision 0.26 has it */
 } tv_operator_t;
 

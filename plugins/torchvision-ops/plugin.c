@@ -2,7 +2,7 @@
  * derivatives.
  *
  * Copy it to write a library of your own. Read it from the bottom: the entry, the descriptor, the unit, its table. What
- * an operator is stands in operators_emit.c, how it runs in vision_kernels.c, how it is differentiated in
+ * an operator is is in operators_emit.c, how it runs in vision_kernels.c, how it is differentiated in
  * derivatives_emit.c; the algorithms see arrays only. */
 #include "kit/schema/schema.h"
 #include "vision_kernels.h"

@@ -44,7 +44,7 @@ tv_span_t tv_bin_span(const tv_regions_t *r, int64_t bin, double bin_size, doubl
  * outside. */
 typedef struct tv_corners {
   int64_t at[4];    /* element of a plane */
-  double weight[4]; /* all 0: the point lies outside */
+  double weight[4]; /* all 0: the point is outside */
 } tv_corners_t;
 tv_corners_t tv_corners_of(double y, double x, int64_t height, int64_t width);
 

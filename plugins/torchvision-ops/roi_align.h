@@ -9,7 +9,7 @@
 typedef struct tv_align {
   tv_regions_t grid;
   int64_t samples; /* points a bin and direction; 0 or less: as many as the bin is long */
-  int32_t aligned; /* 1: pixels lie at half-integers; 0: as in the first version, where a region is at least one wide */
+  int32_t aligned; /* 1: pixels are at half-integers; 0: as in the first version, where a region is at least one wide */
   int32_t by_position; /* 1: output channel c, bin (y, x) reads input channel (c * bins_y + y) * bins_x + x */
 } tv_align_t;
 

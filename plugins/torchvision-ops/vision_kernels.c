@@ -21,7 +21,7 @@ typedef struct dense_call {
   double *out[MAX_RESULTS];
 } dense_call_t;
 
-/* What stands behind a kernel's self. */
+/* What follows a kernel's self. */
 typedef struct row {
   aot_status_t (*run)(const dense_call_t *c);
 } row_t;

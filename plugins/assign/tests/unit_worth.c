@@ -1,5 +1,5 @@
-/* Which parts are worth their submission: by what they compute, by the times that backends tell, and not where nobody
- * else can. */
+/* Which parts are worth their submission: by what they compute, by the times that backends report, and not where
+ * nothing else can. */
 #include "worth.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 enum { N = 6 };
 
-/* Memory of the test: given back at its end. */
+/* Memory of the test: returned at its end. */
 static void *blocks[64];
 static int n_blocks;
 void *as_alloc(const as_stage_t *s, uint64_t n, uint64_t size) {
@@ -121,7 +121,8 @@ static void moving_is_part_of_the_price(void **state) {
     w.nanoseconds[2] = 10;
     w.nanoseconds[N + 2] = 10 + saves[i];
     assert_int_equal(divide(&w), i == 0);
-    w.nanoseconds[2] = w.nanoseconds[N + 2] = 0; /* no times are told: it saves at most what it could take elsewhere */
+    /* no times are reported: it saves at most what it could take elsewhere */
+    w.nanoseconds[2] = w.nanoseconds[N + 2] = 0;
     w.colour[2] = 0;
     w.at_most[N + 2] = saves[i];
     assert_int_equal(divide(&w), i == 0);

@@ -235,7 +235,7 @@ static int run_node(at_world_t *w, aot_node_t n) {
   aoth_graph_node_info(w->p, n, &info);
   op = aoth_ops_desc(w->ops, info.op);
   kernel = rk_find(op->name);
-  if (kernel == NULL && strcmp(op->name.data, "aten.copy_.default") == 0) { /* nobody reads the written tensor later */
+  if (kernel == NULL && strcmp(op->name.data, "aten.copy_.default") == 0) { /* nothing reads the written tensor later */
     keep(w, info.first_result, &w->tensors[info.args[1].u.i]);
     return 1;
   }

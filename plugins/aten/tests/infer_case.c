@@ -27,7 +27,7 @@ const aot_op_desc_t *case_desc(uint32_t row) {
     sch_schema_t s;
     sch_error_t error;
     aot_str_t text;
-    if (at_rows[row].of != NULL) case_desc((uint32_t)(at_rows[row].of - at_rows)); /* it stands in descs before */
+    if (at_rows[row].of != NULL) case_desc((uint32_t)(at_rows[row].of - at_rows)); /* it is in descs before */
     if (at_row_schema(&at_rows[row], descs, &memory, &s, &text, &error) != AOT_OK) {
       fprintf(stderr, "%s: byte %u: %s\n", at_rows[row].name, error.at, error.message);
       abort();
@@ -257,14 +257,14 @@ static aot_status_t type_of(void *self, uint32_t value, aot_type_t *out) {
   return AOT_OK;
 }
 
-#define UNKNOWN (AOT_DIM_SYM + 1) /* the symbol of a size that only a run tells; the next: some expression with it */
+#define UNKNOWN (AOT_DIM_SYM + 1) /* the symbol of a size that only a run reports; the next: some expression with it */
 
 static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   (void)self;
   (void)op;
   (void)c;
   *out = UNKNOWN + 1;
-  /* constants are folded before anybody asks */
+  /* constants are folded before anything asks */
   return AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b) ? AOT_OK : AOT_E_INTERNAL;
 }
 
@@ -338,7 +338,7 @@ aot_status_t case_run(infer_case_t *c, at_infer_t *infer) {
   return at_infer_run(infer, &at_rows[c->row], case_desc(c->row), c->args, c->n_args, &env);
 }
 
-/* The recorded size must lie in the symbol's range, and be the same wherever the symbol stands. */
+/* The recorded size must be in the symbol's range, and be the same wherever the symbol is. */
 static int dim_agrees(const infer_case_t *c, int64_t recorded, int64_t inferred, int64_t *known) {
   if (inferred == UNKNOWN + 1) return 1;
   if (inferred != UNKNOWN) return recorded == inferred;
@@ -355,7 +355,7 @@ int case_agrees(const infer_case_t *c, int offsets) {
   if (c->n_got != c->n_expected) return 0;
   for (i = 0; i < c->n_got; i++) {
     const aot_type_t *e = &c->expected[i], *g = &c->got[i];
-    if (e->kind == AOT_TYPE_NONE) continue; /* not a tensor, or a gradient that was not asked for */
+    if (e->kind == AOT_TYPE_NONE) continue; /* not a tensor, or a gradient that was not requested */
     if (g->kind != e->kind || g->dtype != e->dtype || g->rank != e->rank) return 0;
     if (offsets && g->offset != e->offset) return 0;
     for (d = 0; d < g->rank; d++)

@@ -1,7 +1,7 @@
 /* Decompositions, evaluated: every recorded call of PyTorch whose operator has one, and calls of operators that were
  * not recorded (decomp_cases.txt: backward operators, attention, the private fused forms) against the reference kernel
- * of the operator itself. Each is decomposed until nothing more can be, so that this also tells which operators are
- * left. */
+ * of the operator itself. Each is decomposed until nothing more can be, so that this also determines which operators
+ * are left. */
 #include "at_world.h"
 #include "at_row.h"
 #include "infer_case.h"
@@ -195,7 +195,7 @@ static uint32_t row_of(const char *name) {
   return i;
 }
 
-/* Calls whose decomposition cannot be compared by value; the last has a size that only a run tells
+/* Calls whose decomposition cannot be compared by value; the last has a size that only a run reports
  * (tests/models/dynamic_rows). */
 static const char *const by_chance[] = {"aten.empty",
                                         "aten.new_empty",
@@ -213,7 +213,7 @@ static int is_by_chance(const char *name) {
   return 0;
 }
 
-/* Numbers, tokens, graphs or sizes that a run tells, which the interpreter here does not make: gradcheck,
+/* Numbers, tokens, graphs or sizes that a run reports, which the interpreter here does not make: gradcheck,
  * e2e_ops_composites, e2e_ops_numerics, e2e_effects, e2e_loops and e2e_regions_kept evaluate them. */
 static int gives_more(const char *name) {
   static const char *const list[] = {"aten._scaled_dot_product_flash_attention.default",
@@ -331,7 +331,7 @@ static void kernel_case(const char *line, uint32_t seed) {
       return;
     }
     n = aoth_graph_n_outputs(world.p, world.graph);
-    for (i = 0; i < n; i++) { /* kept beyond the program */
+    for (i = 0; i < n; i++) { /* stored beyond the program */
       const rk_tensor_t *t = world_output_tensor(&world, i);
       present[i] = t != NULL;
       if (!present[i]) continue;
@@ -369,7 +369,7 @@ static void calls_against_kernels(void **state) {
 }
 
 /* The fused attention's backward reads the result and the log sum exp of its forward; the private one computes them
- * anew. */
+ * again. */
 static void attention_backwards_agree(void **state) {
   static const int64_t sizes[4] = {2, 3, 5, 4}, mask_sizes[2] = {5, 5};
   rk_tensor_t t[5];

@@ -12,7 +12,7 @@
 
 /* Calls that differ on purpose. */
 static const char *const exempt[] = {
-    /* an empty argument whose strides the recording does not tell */
+    /* an empty argument whose strides the recording does not report */
     "aten.transpose.int f32(0,3) i-2 i-1",
     "aten.transpose.int f32(0,5) i-2 i-1",
     /* the result's size depends on the data */

@@ -110,7 +110,7 @@ static void rows_are_complete(void **state) {
 }
 
 /* What PyTorch's naming promises: x_, and __ix__ of Python's operators, write and return their first argument; a
- * written list is not returned, nor what operators beside ATen's write. */
+ * written list is not returned, nor what operators next to ATen's write. */
 static void names_agree_with_schemas(void **state) {
   uint32_t i;
   (void)state;

@@ -107,7 +107,7 @@ static const char *const SHAPES[][3] = {
 };
 #define N_VARIANTS (FIRST_SHAPE + (int)(sizeof SHAPES / sizeof *SHAPES))
 
-/* "x f64[2, 3] -1 1": name, type, range; "x f64[2] = 1 2": numbers; "x! ..": no gradient is asked for */
+/* "x f64[2, 3] -1 1": name, type, range; "x f64[2] = 1 2": numbers; "x! ..": no gradient is requested */
 typedef struct input {
   char name[16], type[128];
   const char *numbers; /* NULL: random */

@@ -1,5 +1,5 @@
 /* The gradients that PyTorch recorded for single operator calls (tests/fixtures/ops), for every operator that the
- * operator set knows and that can be differentiated here. All float32 tensor arguments of a case ask for a gradient, as
+ * operator set knows and that can be differentiated here. All float32 tensor arguments of a case request a gradient, as
  * they did there.
  *
  * gradients_recorded FOLDER [-v] [NAME..]: the folder holds cases.json and data.safetensors; -v names what was left

@@ -673,7 +673,7 @@ static double element(const aot_tensor_t *t, int64_t i) {
 static void compare(const program_t *p, aothost_t *cpu, aothost_t *ref) {
   const double most = strstr(p->body, "=bf16") || strstr(p->body, "=f16")
                           ? 1e-2
-                          : 1e-5; /* the reference rounds to halves from double */
+                          : 1e-5; /* the reference rounds to f16 or bf16 from double */
   for (uint32_t k = 0; k < aothost_n_outputs(ref); k++) {
     char key[24];
     aot_tensor_t got, expected;
@@ -714,7 +714,7 @@ static void generated_code_agrees_with_the_interpreter(void **state) {
   (void)state;
   check_all("use: backend-cpu", 1, NULL);
 }
-/* An index that is out of range, wherever its loop stands: the node is named, and where the index is. */
+/* An index that is out of range, wherever its loop is: the node is named, and where the index is. */
 static void a_wrong_index_is_told(void **state) {
   static const program_t wrong = {
       "a wrong index",

@@ -141,7 +141,7 @@ static double *filled(const problem_t *p, int64_t n, uint32_t seed) {
   return y;
 }
 
-/* As [batch][position][head][element], or with heads before positions; rows with a gap behind them. */
+/* As [batch][position][head][element], or with heads before positions; rows with a gap after them. */
 typedef struct tensor {
   void *data;
   int64_t heads, positions, width, n;

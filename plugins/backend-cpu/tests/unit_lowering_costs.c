@@ -1,4 +1,4 @@
-/* What the lowering says of nodes: copies as work space, views where results lie in an operand, loops that are shared;
+/* What the lowering says of nodes: copies as work space, views where results are in an operand, loops that are shared;
  * what it does not run stays as it was known. */
 #include "naive.h"
 
@@ -111,7 +111,7 @@ static void a_view_is_what_lies_in_an_operand(void **state) {
   hs_destroy(h);
 }
 
-/* Nodes behind it read its results. */
+/* Nodes after it read its results. */
 static void what_is_not_run_here_keeps_its_costs(void **state) {
   (void)state;
   hs_snapshot_t *h = hs_create();

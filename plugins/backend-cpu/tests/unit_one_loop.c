@@ -87,7 +87,7 @@ static void a_loss_and_its_derivative_by_views(void **state) {
   check_loss(1);
 }
 
-/* Of layer norm, with weight and bias; what is added to the input's gradient stands in the same loop. */
+/* Of layer norm, with weight and bias; what is added to the input's gradient is in the same loop. */
 static void derivatives_of_layer_norm(void **state) {
   hs_snapshot_t *h = hs_create();
   (void)state;

@@ -1,4 +1,4 @@
-/* What is planned is what is taken: the plan made without compiling against the arena of a program that runs, with and
+/* What is planned is what is used: the plan made without compiling against the arena of a program that runs, with and
  * without a compiler; rows that never overlap. */
 #include "naive.h"
 
@@ -172,7 +172,7 @@ static void a_joint_graph_has_no_plan(void **state) {
   hs_destroy(h);
 }
 
-/* Twice as many positions, all queries of one another: what attention needs beside its operands no more than
+/* Twice as many positions, all queries of one another: what attention needs next to its operands no more than
  * doubles. */
 static uint64_t attention_scratch(int64_t positions) {
   hs_snapshot_t *h = hs_create();

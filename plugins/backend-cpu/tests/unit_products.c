@@ -1,4 +1,4 @@
-/* Products by oneDNN and conversions of halves, against sums in double. */
+/* Products by oneDNN and conversions of f16 or bf16, against sums in double. */
 #include "naive.h"
 
 #include "half_kernels.h"
@@ -70,7 +70,7 @@ static void check_product(int32_t dtype, int64_t m, int64_t n, int64_t k, int fo
   }
   double *const doubles[] = {x, y, before, added};
   void *const operands[] = {a, b, c, bias};
-  const int ta = p.a.transposed, tb = p.b.transposed; /* one row, or column, lies in both ways */
+  const int ta = p.a.transposed, tb = p.b.transposed; /* one row, or column, is in both ways */
   const int64_t lines[] = {ta ? k : m, tb ? n : k, m, 1}, steps[] = {p.a.ld, p.b.ld, p.c.ld, n};
   for (int t = 0; t < 4; t++) {
     const int64_t size = lines[t] * steps[t];

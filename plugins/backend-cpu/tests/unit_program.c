@@ -6,7 +6,7 @@
 
 static const custom_world_t no_kernels; /* no kernels but the reference ones */
 
-/* Damaged sizes ask for more memory than there is: under AddressSanitizer too that is a failed allocation, no end. */
+/* Damaged sizes request more memory than there is: under AddressSanitizer too that is a failed allocation, no end. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
@@ -102,7 +102,7 @@ static void check_call(const call_t *c, int64_t n) {
 
 static void run_sizes(fixture_t *w) {
   call_t *c = malloc(sizeof *c);
-  for (int64_t n = 1; n <= MOST; n += 3) { /* more sizes than schedules are kept for */
+  for (int64_t n = 1; n <= MOST; n += 3) { /* more sizes than schedules are stored for */
     make_call(c, n);
     if (bc_program_run(w->program,
                        &(hc_run_t){.kind = AOT_GRAPH_FORWARD,

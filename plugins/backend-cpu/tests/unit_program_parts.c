@@ -1,4 +1,4 @@
-/* Programs with sizes that a run tells: parts, what they hand on, schedules kept by sizes. */
+/* Programs with sizes that a run reports: parts, what they hand on, schedules stored by sizes. */
 #include "naive.h"
 
 #include "kit/graph/hand_snapshot.h"
@@ -156,7 +156,7 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
   uint32_t n_functions = bc_program_stats(w.program).n_functions;
   assert_true(n_functions > 0); /* made before the first run, at the hint */
   naive_random(w.x, N, 7);
-  for (int n = 0; n < N; n++) { /* none of them, then one more each time: more sizes than schedules are kept for */
+  for (int n = 0; n < N; n++) { /* none of them, then one more each time: more sizes than schedules are stored for */
     for (int i = 0; i < N; i++) w.mask[i] = (i * 5) % N < n;
     if (run(&w, &symbol) != AOT_OK) fail_msg("%s", w.error.text);
     check(&w, symbol);
@@ -172,7 +172,7 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
   hs_destroy(w.h);
 }
 
-/* y = full([u], 0.5); output: sum(y). Nothing here tells u: whoever calls knows it, as a backward does what its forward
+/* y = full([u], 0.5); output: sum(y). Nothing here reports u: the caller knows it, as a backward does what its forward
  * has found. */
 static void a_number_that_a_node_is_given_cuts_nothing(void **state) {
   fixture_t w = {0};

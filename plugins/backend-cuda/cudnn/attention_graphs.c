@@ -101,7 +101,7 @@ static uint32_t reshape(draft_t *d, uint32_t x, uint32_t y) {
   return y;
 }
 
-/* The transpose of scores, rounded to halves. */
+/* The transpose of scores, rounded to f16 or bf16. */
 static uint32_t transposed_half(draft_t *d, uint32_t scores) {
   const uint32_t y = add_scores(d, d->a->dtype);
   swap_last(d->g->tensors[y].sizes);
@@ -148,7 +148,7 @@ static uint32_t biased_scores(draft_t *d) {
   return d->a->bias_dtype ? pointwise(d, GC_DNN_ADD, scaled, GC_ATT_BIAS, add_scores(d, AOT_F32)) : scaled;
 }
 
-/* x where it is kept, 0 elsewhere, both not scaled yet */
+/* x where it is stored, 0 elsewhere, both not scaled yet */
 static uint32_t kept(draft_t *d, uint32_t x) {
   return d->a->keep_dtype ? pointwise(d, GC_DNN_MUL, x, GC_ATT_KEEP, add_scores(d, AOT_F32)) : x;
 }
@@ -189,7 +189,7 @@ static void give_shared(draft_t *d, uint32_t x, uint32_t b, uint32_t y) {
 /* p = exp(mask(scale q k^T + bias - stats))     gv = drop(p)^T go
  * gs = scale p (drop(go v^T) - rowsum(go o))    gq = gs k     gk = gs^T q
  * The sums of rows have a factor since no engine takes them without one. It is 1: cuDNN 9.14 and 9.19 leave out any
- * other (an H200), so dropout's factor stands in drop(go v^T) and not behind all. */
+ * other (an H200), so dropout's factor is in drop(go v^T) and not after all. */
 void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out) {
   draft_t d = begin(a, 1u << GC_ATT_K | 1u << GC_ATT_V, out);
   const uint32_t one = gc_dnn_number(out, 4, 1);

@@ -1,12 +1,12 @@
 /* Scaled dot product attention and its gradients as graphs of cuDNN's operations: those that its fused engines match,
- * so neither scores nor probabilities lie in memory. */
+ * so neither scores nor probabilities are in memory. */
 #ifndef GC_ATTENTION_GRAPHS_H
 #define GC_ATTENTION_GRAPHS_H
 
 #include "cudnn_graph.h"
 
 /* Tensors of both graphs by their number. BIAS: what is added to scores, [batch, head, query, key], of size 1 along
- * what it does not depend on. KEEP: 1 for a probability that is kept, 0 for one that is dropped, of that shape.
+ * what it does not depend on. KEEP: 1 for a probability that is stored, 0 for one that is dropped, of that shape.
  * STATS: float32 [batch, head, query, 1], log of the sum of exponentials of a row's scores. SUMS: scratch of that
  * size. GQ_SUMS: float32 [batch, head, query, width], contiguous: scratch of sums in any order. */
 enum {
@@ -37,14 +37,15 @@ typedef struct gc_attention {
   int32_t keep_dtype; /* 0: nothing is dropped */
   double keep_scale;  /* what a kept probability is multiplied by */
   struct {
-    int64_t batch, head, position; /* elements; those of a position lie side by side */
+    int64_t batch, head, position; /* elements; those of a position are contiguous */
   } strides[GC_ATT_N_IN_MEMORY];   /* of all but STATS, SUMS and GQ_SUMS */
 } gc_attention_t;
 
 void gc_attention_forward(const gc_attention_t *a, gc_dnn_graph_t *out);
 /* Sums over the keys, which blocks make side by side, for the gradient of the queries. ORDERED: equal in every run, as
- * the gradient of all scores is kept, in halves, in the engine's workspace. IN_ANY_ORDER: each block adds what it has
- * to GQ_SUMS when it has it, so last bits differ from run to run; cuDNN sets these to zeros by itself from 9.6 on. */
+ * the gradient of all scores is stored, in f16 or bf16, in the engine's workspace. IN_ANY_ORDER: each block adds what
+ * it has to GQ_SUMS when it has it, so last bits differ from run to run; cuDNN sets these to zeros by itself from 9.6
+ * on. */
 enum { GC_ATT_ORDERED, GC_ATT_IN_ANY_ORDER };
 void gc_attention_backward(const gc_attention_t *a, int order, gc_dnn_graph_t *out);
 

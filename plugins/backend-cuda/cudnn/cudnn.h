@@ -38,7 +38,7 @@ int gc_cudnn_open(gc_cudnn_t *c, char *why, size_t size);
 /* For the device of the current context, or for the one that cuDNN described as JSON. 0, or -1 with `why`. */
 int gc_cudnn_start(gc_cudnn_t *c, char *why, size_t size);
 int gc_cudnn_start_for(gc_cudnn_t *c, const char *device, char *why, size_t size);
-/* Opened, and started on the device of the current context, when it is first asked for; before that as for
+/* Opened, and started on the device of the current context, when it is first requested; before that as for
  * gc_cudnn_open. 0: c->why says what is missing. */
 int gc_cudnn_ready(gc_cudnn_t *c);
 /* Once plans are gone (gc_dnn_forget_plans); the library stays open. */

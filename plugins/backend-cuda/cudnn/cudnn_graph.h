@@ -1,5 +1,5 @@
-/* A graph of cuDNN's operations as data. Tensors are told by their number; results of operations that nobody else reads
- * are virtual and never lie in memory, single numbers come from the host. */
+/* A graph of cuDNN's operations as data. Tensors are reported by their number; results of operations that nothing else
+ * reads are virtual and never be in memory, single numbers come from the host. */
 #ifndef GC_CUDNN_GRAPH_H
 #define GC_CUDNN_GRAPH_H
 
@@ -79,7 +79,7 @@ int gc_dnn_is_used(const gc_dnn_graph_t *g, uint32_t tensor);    /* by an operat
 int gc_dnn_is_written(const gc_dnn_graph_t *g, uint32_t tensor); /* it is an operation's result */
 /* Multiplications and additions of its products and convolutions; of scores that a causal mask hides none. */
 double gc_dnn_flops(const gc_dnn_graph_t *g);
-/* What tells graphs apart: all but numbers. */
+/* What distinguishes graphs: all but numbers. */
 void gc_dnn_print(const gc_dnn_graph_t *g, lp_text_t *out);
 
 #endif

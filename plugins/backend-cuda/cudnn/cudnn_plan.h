@@ -22,8 +22,8 @@ void gc_dnn_build(const gc_cudnn_t *c, const gc_dnn_graph_t *g, gc_dnn_plan_t *p
 char *gc_dnn_plan_words(const gc_cudnn_t *c, const gc_dnn_plan_t *p, size_t *out_nbytes);
 /* 1: p->desc and its workspace are there. Only the same version of cuDNN takes it. */
 int gc_dnn_plan_from_words(const gc_cudnn_t *c, const char *words, size_t nbytes, gc_dnn_plan_t *p);
-/* What engines asked for so far: of attention's gradients the scores' in halves, where sums are ordered, of
- * convolutions in halves whose channels do not lie last copies that do. */
+/* What engines requested so far: of attention's gradients the scores' in f16 or bf16, where sums are ordered, of
+ * convolutions in f16 or bf16 whose channels do not lie last copies that do. */
 uint64_t gc_dnn_usual_workspace(const gc_dnn_graph_t *g);
 /* addresses: by tensor; of those in memory they count. 0, or cuDNN's status. */
 int gc_dnn_run(const gc_cudnn_t *c, const gc_dnn_plan_t *p, const gc_dnn_graph_t *g, const gc_address_t *addresses,

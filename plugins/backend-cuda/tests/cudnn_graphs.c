@@ -1,4 +1,4 @@
-/* The graphs that backend-cuda gives to cuDNN, at sizes of real models: which engine takes each, what it asks for, and
+/* The graphs that backend-cuda gives to cuDNN, at sizes of real models: which engine takes each, what it requests, and
  * how long it runs.
  *
  *     cudnn_graphs [attention] [convolutions]                on this machine's GPU

@@ -1,5 +1,5 @@
 /* Own attention on this machine's GPU: whether it is right, at small sizes and in parts of large ones, and how long it
- * takes, in several cuts of the work, beside cuDNN.
+ * takes, in several cuts of the work, next to cuDNN.
  *
  *     own_attention_bench [check] [time]
  *

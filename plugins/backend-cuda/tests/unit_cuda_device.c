@@ -91,7 +91,7 @@ static void queues_wait_for_each_other(void **state) {
     const aot_buffer_t b = alloc(&w, 100), c = alloc(&w, 100);
     char *from = pinned(&w, 100), *to = pinned(&w, 100);
     memset(from, 'a' + round, 100);
-    /* the wait stands on its queue before anything raises it */
+    /* the wait is on its queue before anything raises it */
     assert_int_equal(w.d->wait(w.d, NULL, w.two, at(&w, 1)), AOT_OK);
     assert_int_equal(w.d->copy(w.d, NULL, w.two, c, b.address), AOT_OK);
     assert_int_equal(w.d->fill(w.d, NULL, w.two, (aot_buffer_t){c.address + 90, 10}, 'z'), AOT_OK);
@@ -113,10 +113,10 @@ static void queues_wait_for_each_other(void **state) {
   }
 }
 
-/* ---- points that a queue stands behind ---- */
+/* ---- points that a queue stands after ---- */
 
 static gc_result_t (*put_wait)(gc_stream_t stream, gc_address_t at, uint64_t value, unsigned flags);
-static int n_waits; /* that the driver was asked for */
+static int n_waits; /* that the driver was requested */
 
 static gc_result_t count_wait(gc_stream_t stream, gc_address_t at, uint64_t value, unsigned flags) {
   n_waits++;
@@ -145,7 +145,7 @@ static void a_queue_waits_for_a_point_once(void **state) {
       {w.two, 1, 0, 1, 0},
       {w.two, 1, 0, 2, 0},
       {w.two, 1, 0, 3, 0},
-      /* more timelines than it keeps: once more, which does no harm */
+      /* more timelines than it keeps: again, which does no harm */
       {w.two, 1, 0, 4, 0},
       {w.two, 0, 0, 4, 0},
       {w.two, 1, 3, 0, 0},
@@ -239,7 +239,7 @@ static void a_wait_tells_what_it_sees_in_words_of_the_host(void **state) {
   }
   assert_int_equal(words.device->driver.stream_synchronize(gc_queue_stream(w.one)), GC_SUCCESS);
   const int n_looks = words.n_looks;
-  gc_device_look_away(words.device, &l); /* once more, so nothing is lost */
+  gc_device_look_away(words.device, &l); /* again, so nothing is lost */
   gc_device_look_away(words.device, &l);
   assert_int_equal(words.n_looks, n_looks + 1);
   assert_int_equal(wait_for(&w, 3), AOT_E_RANGE);
@@ -296,7 +296,7 @@ static void large_buffers_may_be_mapped_by_others(void **state) {
   assert_int_equal(w.d->free(w.d, NULL, small), AOT_OK);
   assert_int_equal(w.d->free(w.d, NULL, large), AOT_OK);
   assert_int_equal(atomic_load(&g->own_nbytes), 0);
-  /* its addresses are nobody's from now on */
+  /* its addresses are without an owner from now on */
   for (int k = 0; k < 4; k++) {
     const aot_buffer_t next = alloc(&w, page);
     assert_true(next.address + page <= large.address || large.address + 2 * page <= next.address);
@@ -366,7 +366,7 @@ static void a_lost_device_fails_every_wait_and_frees_what_it_had(void **state) {
   ends_well(child);
 }
 
-/* Who uses memory that was given back loses the device, as on a GPU. */
+/* Who uses memory that was returned loses the device, as on a GPU. */
 static void memory_that_is_given_back_is_no_buffer(void **state) {
   (void)state;
   fixture_t first = begin();

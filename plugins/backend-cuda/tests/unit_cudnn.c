@@ -1,5 +1,5 @@
 /* Graphs of cuDNN's operations on whatever libcudnn.so.9 and libcuda.so.1 are found, against sums in double: cuDNN's
- * double in the suite, a GPU where there is one (then what only the double tells is left out). */
+ * double in the suite, a GPU where there is one (then what only the double reports is left out). */
 #include "cudnn/attention_graphs.h"
 #include "kit/reference/rk_core.h"
 #include "cudnn/conv_graphs.h"
@@ -58,7 +58,7 @@ typedef struct array {
 } array_t;
 
 /* A key is seen, or hidden as masks hide it; all of them lie so low that exp(0 - their log sum) is infinite; a
- * probability is kept or dropped. */
+ * probability is stored or dropped. */
 static double bias_number(void) { return random_number() > -0.6 ? random_number() : -0x1p123; }
 static double low_number(void) { return random_number() - 200; }
 static double keep_number(void) { return random_number() > -0.4; }
@@ -91,7 +91,7 @@ static int64_t place(const gc_dnn_tensor_t *t, int64_t i, int64_t j, int64_t k, 
   return i * t->strides[0] + j * t->strides[1] + k * t->strides[2] + l * t->strides[3];
 }
 
-/* The largest difference between what lies on the device and `expected`, of elements that the tensor has. */
+/* The largest difference between what is on the device and `expected`, of elements that the tensor has. */
 static double difference(const fixture_t *w, const array_t *a, const double *expected) {
   const gc_dnn_tensor_t *t = &a->type;
   const size_t size = aot_dtype_size(t->dtype);
@@ -111,7 +111,7 @@ static double difference(const fixture_t *w, const array_t *a, const double *exp
   return worst;
 }
 
-/* Of the n expected numbers the largest, not less than `least`: differences are told by it. */
+/* Of the n expected numbers the largest, not less than `least`: differences are reported by it. */
 static double largest(const double *expected, int64_t n, double least) {
   for (int64_t i = 0; i < n; i++)
     if (fabs(expected[i]) > least) least = fabs(expected[i]);
@@ -339,7 +339,7 @@ static void masks_dropout_and_shared_heads_are_those_of_the_definition(void **st
     }
 }
 
-/* As drawn: two combinations that nobody thought of were wrong on a GPU. Rows of 16 keys and more see one. */
+/* As drawn: two combinations that nothing thought of were wrong on a GPU. Rows of 16 keys and more see one. */
 static void drawn_attention_is_that_of_the_definition(void **state) {
   fixture_t *w = *state;
   const int64_t most = w->is_double ? 50 : 200; /* keys */
@@ -440,7 +440,7 @@ static void what_no_engine_takes_is_told(void **state) {
   assert_non_null(p);
   assert_null(p->desc);
   assert_non_null(strstr(p->why, "cuDNN 9"));
-  assert_ptr_equal(gc_dnn_plan(&w->dnn, &g), p); /* and it is not asked again */
+  assert_ptr_equal(gc_dnn_plan(&w->dnn, &g), p); /* and it is not queried again */
 }
 
 static void plans_are_made_while_others_are_asked_for(void **state) {
@@ -472,7 +472,7 @@ static void plans_are_made_while_others_are_asked_for(void **state) {
   for (int k = 0; k < 4; k++) assert_true(taken[k]->desc && !taken[k]->graph);
   assert_true(!odd->desc && !odd->graph && strstr(odd->why, "cuDNN 9"));
   assert_ptr_equal(gc_dnn_plan(&w->dnn, &g), odd);
-  gc_plans_begin(&w->dnn, &w->cu, w->context); /* nobody asks for anything */
+  gc_plans_begin(&w->dnn, &w->cu, w->context); /* nothing requests anything */
   assert_int_equal(gc_plans_end(&w->dnn, &ms), 0);
 }
 
@@ -488,7 +488,7 @@ static void memory_that_is_not_aligned_is_refused(void **state) {
   assert_int_not_equal(gc_dnn_run(&w->dnn, plan_of(w, &g), &g, addresses, 4096, w->stream), 0);
 }
 
-/* What cuDNN 9.19 asked for on an H100, and with sums in any order for an H200, in bytes. */
+/* What cuDNN 9.19 requested on an H100, and with sums in any order for an H200, in bytes. */
 static void memory_is_planned_as_engines_ask_for_it(void **state) {
   static const struct {
     int64_t n_batch, n_head, share, n_query, n_key;

@@ -315,7 +315,7 @@ static void of_another_device_or_library_is_none(void **state) {
   for (int k = 0; k < 3; k++) unlink(aside[k]);
 }
 
-/* Lowering asks for a form three times and gets its place; nothing runs before those that wait are chosen. */
+/* Lowering requests a form three times and gets its place; nothing runs before those that wait are chosen. */
 static void a_form_waits_until_it_is_chosen(void **state) {
   const fixture_t *w = *state;
   for (uint32_t start = 0; start < 2; start++) {
@@ -373,7 +373,7 @@ static void under_load_another_may_be_the_fastest(void **state) {
   expect(load, 1, 0);
   assert_int_not_equal(load.number, 0);
   assert_int_equal(kept_files(*state, path, sizeof path), 2);
-  for (int how = GC_ALGORITHMS_TIME; how <= GC_ALGORITHMS_LOAD; how++) { /* .. and goes behind what load found */
+  for (int how = GC_ALGORITHMS_TIME; how <= GC_ALGORITHMS_LOAD; how++) { /* .. and goes after what load found */
     const choice_t again = choose(*state, "a device", how);
     expect(again, 0, 1);
     assert_int_equal(again.number, load.number);

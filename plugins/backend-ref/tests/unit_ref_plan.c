@@ -31,7 +31,7 @@ static aot_tensor_t dense(float *data, int64_t n, const int64_t *sizes, const in
       .data = data, .nbytes = (uint64_t)n * 4, .dtype = AOT_F32, .rank = rank, .sizes = sizes, .strides = strides};
 }
 
-/* Views, a transposed output that must be copied, one computed in its place, values that nobody reads; both branches
+/* Views, a transposed output that must be copied, one computed in its place, unused values; both branches
  * of a cond. */
 static void build(hs_snapshot_t *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
@@ -83,7 +83,7 @@ static void the_rows_peak_where_a_run_does(void **state) {
   free(x), free(y), free(z);
 }
 
-/* cond(p, yes, no, [x]): the yes branch holds three at a time, the other one; nobody knows which is taken. */
+/* cond(p, yes, no, [x]): the yes branch holds three at a time, the other one; nothing knows which is used. */
 static void both_branches_are_rehearsed(void **state) {
   hs_snapshot_t *h = hs_create();
   mr_rows_t rows = {0};

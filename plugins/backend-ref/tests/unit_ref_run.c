@@ -252,7 +252,7 @@ static hs_snapshot_t *nonzero_program(void) {
   return h;
 }
 
-/* An output whose size the run tells: the tensor is asked for when the symbol is known, and the symbol is handed
+/* An output whose size the run reports: the tensor is requested when the symbol is known, and the symbol is handed
  * back. */
 static void test_open_output(void **state) {
   static const float data[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}};
@@ -288,7 +288,7 @@ static void test_open_output(void **state) {
   hs_destroy(h);
 }
 
-/* A number outside its symbol's range, and one that another size has told already. */
+/* A number outside its symbol's range, and one that another size has reported already. */
 static void test_told_sizes_are_checked(void **state) {
   hs_snapshot_t *h = nonzero_program();
   float x[4] = {1, 1, 0, 1};

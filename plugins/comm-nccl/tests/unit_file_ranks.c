@@ -48,7 +48,7 @@ static void tells_other_programs_apart(void **state) {
   tr_assert_well(ranks, 3);
 }
 
-/* Of three ranks the last one does not go on: it leaves, or is late. */
+/* Of three ranks the last one does not continue: it leaves, or is late. */
 static const char *gather_until(const aot_communicator_t *c, aot_group_t *g, uint64_t late_us) {
   uint32_t own = 1, all[MOST];
   aot_group_info_t info = {.struct_size = sizeof info};
@@ -85,7 +85,8 @@ static void names_who_is_not_there(void **state) {
   }
 }
 
-/* Ranks of this test are threads: the process of one that has left has ended, too, while who asks for it was asleep. */
+/* Ranks of this test are threads: the process of one that has left has ended, too, while the caller for it was
+ * asleep. */
 static atomic_int one_has_left;
 static void (*leave_in_good_order)(void *self);
 

@@ -1,4 +1,4 @@
-/* An address at which ranks of several machines meet, before NCCL is asked: what is wrong with it, and who sees
+/* An address at which ranks of several machines meet, before NCCL is queried: what is wrong with it, and who sees
  * that. */
 #include "meeting_address.h"
 
@@ -17,7 +17,7 @@ static void expect(const char *address, uint32_t rank, const char *sentence) {
   if (is_good != !sentence || !strstr(why, sentence ? sentence : "")) fail_msg("%s: %s", address, why);
 }
 
-/* A port that is listened at, shared with whoever asks for that. */
+/* A port that is listened at, shared with the caller for that. */
 static int listen_somewhere(int *out_port) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof at;

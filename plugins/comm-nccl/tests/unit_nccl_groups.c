@@ -89,7 +89,7 @@ static aot_status_t collect(gpu_t *gpu, aot_group_t *g, const aot_collective_t *
 
 static char byte_of(uint32_t from, uint32_t to, uint64_t i) { return (char)(from * 97 + to * 31 + i * 7 + 1); }
 
-/* Two at once, one behind the other in memory. */
+/* Two at once, one after the other in memory. */
 static const char *exchange_two(gpu_t *gpu, aot_group_t *g, uint32_t rank, uint32_t n) {
   const uint64_t whole = (uint64_t)n * PIECE;
   const uint64_t pieces[MOST] = {PIECE, PIECE, PIECE, PIECE};
@@ -182,7 +182,7 @@ static int find_mapping(const gpu_t *gpu, mapping_t *out) {
          nv_find_symbols(gpu->nccl.library, nccl, 1, why, sizeof why);
 }
 
-/* Pages as backend-cuda has them: what others may map, at addresses that are nobody's afterwards. 0: none. */
+/* Pages as backend-cuda has them: what others may map, at addresses that are without an owner afterwards. 0: none. */
 static uint64_t map_pages(const mapping_t *m, uint32_t n) {
   const wish_t wish = {.type = 1, .handle_types = 1, .location_type = 1};
   const access_t access = {.location_type = 1, .flags = 3};
@@ -276,7 +276,7 @@ static const char *go_without(const aot_communicator_t *c, aot_group_t *g) {
   return wrong ? wrong : counts(&t, 1, 1, 1);
 }
 
-/* Buffers of another size on the last rank, and of memory that nobody else may map. */
+/* Buffers of another size on the last rank, and of memory that nothing else may map. */
 static const char *have_none(const aot_communicator_t *c, aot_group_t *g, uint64_t windows_from) {
   windows_test_t t = {.rank = 0};
   const char *wrong = begin_windows(&t, c, g, windows_from);

@@ -97,7 +97,7 @@ static void parts_have_ranks_of_their_own(void **state) {
   tr_assert_well(meet(4, 4, LONG_NS, divides), 4);
 }
 
-/* Of three ranks the last one does not go on: it gives up, or is late. */
+/* Of three ranks the last one does not continue: it gives up, or is late. */
 static const char *gather_until(const aot_communicator_t *c, aot_group_t *g, int gives_up) {
   uint32_t all[MOST];
   aot_group_info_t info = {.struct_size = sizeof info};

@@ -141,7 +141,7 @@ static void *raise_later(void *self) {
   return (void *)(intptr_t)w->d->wait_host(w->d, NULL, at(w, 2), UINT64_C(60) * 1000000000u);
 }
 
-/* Another thread raises what a queue waits for; both threads let the queue go on. */
+/* Another thread raises what a queue waits for; both threads let the queue continue. */
 static void a_wait_with_a_limit_waits_for_other_threads(void **state) {
   fixture_t *w = begin(0);
   pthread_t other;
@@ -202,7 +202,7 @@ static void a_failure_goes_to_whoever_waits_for_it(void **state) {
   assert_int_equal(left_out.before, AOT_E_RANGE);
   assert_int_equal(behind.before, AOT_E_RANGE);
   assert_int_equal(to, 0);
-  assert_int_equal(after.n_calls, 1); /* the queue goes on behind the signal */
+  assert_int_equal(after.n_calls, 1); /* the queue continues after the signal */
   assert_int_equal(after.before, AOT_OK);
   assert_int_equal(wait_for(w, 1), AOT_E_RANGE); /* reached by the signal of 2 */
   assert_int_equal(wait_for(w, 2), AOT_E_RANGE);
@@ -233,7 +233,7 @@ static int traps(char *where) {
   const pid_t child = fork();
   int status;
   if (child == 0) {
-    signal(SIGSEGV, SIG_DFL); /* cmocka goes on with the next test */
+    signal(SIGSEGV, SIG_DFL); /* cmocka continues with the next test */
     signal(SIGBUS, SIG_DFL);
     *(volatile char *)where = 1;
     _exit(0);
@@ -318,7 +318,7 @@ static void memory_ends_where_the_option_says(void **state) {
   end(w);
 }
 
-/* The second call is not begun; what is behind it lets go, on both queues, and every point fails. */
+/* The second call is not begun; what is after it lets go, on both queues, and every point fails. */
 static void a_device_that_is_lost_fails_every_point(void **state) {
   fixture_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .lose_at = 2});
   const aot_buffer_t b = alloc(w, 8);

@@ -16,7 +16,7 @@ static const kind_t kinds[] = {
 };
 #define N_KINDS (int)(sizeof kinds / sizeof *kinds)
 
-/* What stands in slots that take no tensor. */
+/* What is in slots that take no tensor. */
 static const char *const ints[] = {"0", "1", "2", "3", NULL};
 static const char *const int_lists[] = {"[1]", "[0]", "[3, 3]", "[0, 1]",    "[2, 2]", "[1, 1]",
                                         "[]",  "[9]", "[1, 2]", "[2, 0, 1]", NULL};

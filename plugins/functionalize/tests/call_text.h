@@ -22,7 +22,7 @@ typedef struct ct_input {
 typedef struct ct_call {
   const aot_op_desc_t *op;
   int vary_defaults;           /* arguments that may be left out are also given */
-  int option[CT_ARGS];         /* by argument: which of what could stand there */
+  int option[CT_ARGS];         /* by argument: which of what could be there */
   ct_input_t input[CT_INPUTS]; /* the tensors of this combination, in the order of arguments; filled in by ct_fill */
   int n_inputs;
   uint32_t skip; /* bits of arguments that are not given: the written ones of an out= form */

@@ -62,7 +62,7 @@ static void random_strides(random_t *r, int kind, eg_input_t *in) {
   in->numel = (int)(step + t->offset);
 }
 
-/* Its contents stand in the text: no gaps, few bytes. */
+/* Its contents are in the text: no gaps, few bytes. */
 static void contiguous_buffer(eg_input_t *in) {
   int64_t step = 1;
   while (eg_count(&in->at) > 32) in->at.rank--;

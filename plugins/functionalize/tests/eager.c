@@ -532,7 +532,7 @@ static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
     already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d] || eg_count(&t.at) == 0;
   if ((s->op == EG_CONTIGUOUS && already) || (s->op == EG_FLATTEN && t.at.rank == 1)) return itself(w, s);
   const int fits = s->op != EG_CONTIGUOUS && view_shape(w, s, &t, &shape);
-  if (fits && (s->op != EG_RAVEL || already)) { /* ravel asks for a contiguous tensor first */
+  if (fits && (s->op != EG_RAVEL || already)) { /* ravel requests a contiguous tensor first */
     look(w, &t, &shape, s->no_grad);
     return 1;
   }
@@ -542,7 +542,7 @@ static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   return copy_as(w, s, t, &shape);
 }
 
-/* to is the same tensor where the dtype is already asked for; _to_copy copies always. */
+/* to is the same tensor where the dtype is already requested; _to_copy copies always. */
 static int converted(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = dense_like(&t.at);
   if (s->op == EG_TO && s->p[0] == (int64_t)t.at.dtype) return itself(w, s);

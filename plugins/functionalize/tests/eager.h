@@ -1,7 +1,7 @@
-/* A tiny eager interpreter, written apart from the host: what a program of views and writes means.
+/* A tiny eager interpreter, written except for the host: what a program of views and writes means.
  *
- * Tensors are geometries over storages, as in PyTorch. Every number has a derivative beside it, along one direction of
- * the inputs (forward-mode differentiation); a tensor's derivatives stand in a second storage, its history. detach and
+ * Tensors are geometries over storages, as in PyTorch. Every number has a derivative next to it, along one direction of
+ * the inputs (forward-mode differentiation); a tensor's derivatives are in a second storage, its history. detach and
  * views made under no_grad look at the same numbers with a history of their own; a write under no_grad leaves the
  * history alone. That is all that eager autograd says about aliases. */
 #ifndef EAGER_H

@@ -56,7 +56,7 @@ static aoth_tensor_t larger(const aoth_tensor_t *t) {
   return r;
 }
 
-/* Where the written tensor lies in the larger one. */
+/* Where the written tensor is in the larger one. */
 static aoth_tensor_t inside(const aoth_tensor_t *t, const aoth_tensor_t *whole) {
   aoth_tensor_t r = *whole;
   r.rank = t->rank;
@@ -144,7 +144,7 @@ static int write_through(const aoth_tensor_t *base, const aoth_tensor_t *view, c
   return 1;
 }
 
-/* Such views PyTorch refuses to write; of others that overlap the result is nobody's promise. */
+/* Such views PyTorch refuses to write; of others that overlap the result is without an owner promise. */
 static int repeats(const aoth_tensor_t *view) {
   for (int32_t d = 0; d < view->rank; d++)
     if (view->strides[d] == 0 && view->sizes[d] > 1) return 1;
@@ -165,7 +165,7 @@ static int can_be_read(rows_t *r, const ct_call_t *c, const char *op, const aoth
   return ok;
 }
 
-/* 1: it worked; 0: these arguments do not fit; -1: it failed, which is told. */
+/* 1: it worked; 0: these arguments do not fit; -1: it failed, which is reported. */
 static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, aoth_text_t *ir) {
   char op[160], why[600], wanted[CT_BYTES];
   aoth_tensor_t given[CT_INPUTS], view, now, read;
@@ -242,7 +242,7 @@ static int describes_result(aot_str_t name) {
          aot_str_eq(name, aot_str("memory_format"));
 }
 
-/* Do the arguments of f stand in w, which has written ones besides? An out= form has no say about its result. */
+/* Do the arguments of f are in w, which has written ones besides? An out= form has no say about its result. */
 static int takes_the_same(const aot_op_desc_t *w, const aot_op_desc_t *f, int in_place) {
   uint32_t i = 0, k = 0;
   if (f->flags & (AOT_OP_WRITES | AOT_OP_VIEW)) return 0;
@@ -314,7 +314,7 @@ static int compute(rows_t *r, ct_call_t *c, const aot_op_desc_t *f, outcome_t *o
   return ok;
 }
 
-/* The tensors of an out= form stand behind the others. */
+/* The tensors of an out= form follows the others. */
 static int add_out_inputs(ct_call_t *c, const outcome_t *o) {
   for (int k = 0; k < o->n; k++) {
     if (c->n_inputs == CT_INPUTS) return 0;

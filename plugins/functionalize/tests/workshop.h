@@ -21,7 +21,7 @@ typedef struct ws {
 } ws_t;
 
 int ws_compile(ws_t *w, const char *ir); /* 1: w->step can be run. ws_import, ws_build */
-int ws_import(ws_t *w, const char *ir);  /* 1: the program stands in the session as it was written */
+int ws_import(ws_t *w, const char *ir);  /* 1: the program is in the session as it was written */
 int ws_build(ws_t *w);
 const char *ws_complaints(const ws_t *w); /* about the last program */
 void ws_close(ws_t *w);

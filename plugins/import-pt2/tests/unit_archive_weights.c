@@ -3,7 +3,7 @@
 #include "test_env.h"
 #include <string.h>
 
-#define DIRECTORY_ENTRY 46 /* bytes of a directory entry before its name; the checksum stands at 16 */
+#define DIRECTORY_ENTRY 46 /* bytes of a directory entry before its name; the checksum is at 16 */
 #define END_RECORD 22
 
 static aot_status_t load(test_env_t *t, const uint8_t *bytes, uint64_t n, p2_weights_t *out) {

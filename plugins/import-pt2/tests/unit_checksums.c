@@ -35,7 +35,7 @@ static void marks_what_agrees(void **state) {
 }
 
 /* One bit, in each of the three pieces: that member is not marked, its neighbours are; the complaint comes from where
- * its content is asked for, with its place. */
+ * its content is requested, with its place. */
 static void leaves_what_is_damaged_to_its_reader(void **state) {
   static const uint64_t places[] = {0, (4 << 20) + 1, LARGE - 1};
   (void)state;
@@ -58,7 +58,7 @@ static void leaves_what_is_damaged_to_its_reader(void **state) {
   }
 }
 
-/* Nobody has inflated it yet. */
+/* Nothing has inflated it yet. */
 static void leaves_what_is_deflated(void **state) {
   test_env_t t;
   p2_zip_t zip;

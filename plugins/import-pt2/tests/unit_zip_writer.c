@@ -58,7 +58,7 @@ static void members_read_back(void **state) {
   test_env_deinit(&t);
 }
 
-/* A member of 4 GiB and one behind it: sizes and offsets that 32 bits do not hold. */
+/* A member of 4 GiB and one after it: sizes and offsets that 32 bits do not hold. */
 static void large_members_read_back(void **state) {
   const uint64_t large = (UINT64_C(1) << 32) + 4096, room = large + 65536;
   uint8_t *bytes = mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

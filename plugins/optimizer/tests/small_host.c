@@ -253,7 +253,7 @@ void sh_grad(small_host_t *h, uint32_t leaf, const double *x) {
   for (int e = 0; e < SH_N; e++) h->grad[leaf].x[e] = rounded(h->grad[leaf].dtype, x[e]);
 }
 
-/* The BACKWARD graph anew: its gradients are values of their own. */
+/* The BACKWARD graph again: its gradients are values of their own. */
 void sh_begin_step(small_host_t *h) {
   uint32_t n_params = 1;
   while (n_params < h->n_made && h->leaves[n_params].role == AOT_ROLE_PARAMETER) n_params++;

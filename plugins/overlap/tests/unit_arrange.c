@@ -40,7 +40,7 @@ static void begin(step_t *s, uint32_t n_nodes, uint32_t n_jobs, double margin) {
                         .link = ov_link_of(0, 1)};
 }
 
-/* Jobs a node each and a wait behind; then nodes that may go later, and read what was reduced or each other. */
+/* Jobs a node each and a wait after; then nodes that may go later, and read what was reduced or each other. */
 static void make(step_t *s, uint64_t seed) {
   begin(s, N_NODES, 0, 1 + draw(&seed, 4));
   s->p.bucket = draw(&seed, 200);
@@ -97,7 +97,7 @@ static void check(const step_t *s, const ov_plan_t *plan, uint64_t seed) {
     last_wait = k->wait;
   }
   if (n_listed != s->p.n_jobs) fail_msg("seed %llu: jobs are lost", (unsigned long long)seed);
-  for (uint32_t i = 0; i < N_NODES; i++) /* nobody reads what is yet to come */
+  for (uint32_t i = 0; i < N_NODES; i++) /* nothing reads what is yet to come */
     for (uint32_t o = s->operand_begin[i]; o < s->operand_begin[i + 1]; o++) {
       const int job = waits_of(s, s->operands[o]);
       const uint32_t place = job >= 0 ? s->jobs[job].in + 1 : plan->behind[s->operands[o]];
@@ -177,7 +177,7 @@ static void groups_fill_buckets_of_their_own(void **state) {
   ov_plan_deinit(&plan);
 }
 
-/* Gradients of two layers, and an optimizer's node behind each: that runs when its gradient has come, not before,
+/* Gradients of two layers, and an optimizer's node after each: that runs when its gradient has come, not before,
  * though collectives take some times what they are said to. */
 static void updates_run_as_gradients_arrive(void **state) {
   (void)state;
@@ -222,7 +222,7 @@ static void links_are_read(void **state) {
   assert_true(ov_collective_ns(&link, OV_GATHER, 1, 1, 4000) == 0);
   assert_true(ov_collective_ns(&link, OV_GATHER, 2, 2, 1000) == 7000); /* 500 bytes, half the way from 6 to 8 us */
   assert_true(ov_collective_ns(&link, OV_REDUCE, 2, 2, 1000) == 14000);
-  assert_true(ov_collective_ns(&link, OV_SCATTER, 2, 8, 10000) == 24000);      /* behind the last size, at its rate */
+  assert_true(ov_collective_ns(&link, OV_SCATTER, 2, 8, 10000) == 24000);      /* after the last size, at its rate */
   assert_true(ov_collective_ns(&link, OV_GATHER, 2, 16, 2000) == 40000);       /* two ranks of two machines */
   assert_true(ov_collective_ns(&link, OV_GATHER, 101, 101, 0) == 100 * 20000); /* more than any row: the last */
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

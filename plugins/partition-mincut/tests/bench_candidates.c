@@ -1,6 +1,6 @@
 /* How long the search for plans takes: transformer-like joint graphs of a given number of nodes.
  *
- *     bench_candidates 10000 100000      nodes, plans tried, plans kept, peaks, seconds of one processor; bound and
+ *     bench_candidates 10000 100000      nodes, plans tried, plans stored, peaks, seconds of one processor; bound and
  *                                        its seconds */
 #include "pareto_plans.h"
 #include "kit/partition/hand_joint.h"

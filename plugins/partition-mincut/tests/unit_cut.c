@@ -159,7 +159,7 @@ static void of_equal_cuts_the_one_with_the_fewest_bytes(void **state) {
   assert_true(more > 20);
 }
 
-/* gelu between two matrix products: its input is kept, gelu runs again. Values: 0 x, 1 w, 2 t | 3 mm, 4 gelu, 5 mm |
+/* gelu between two matrix products: its input is stored, gelu runs again. Values: 0 x, 1 w, 2 t | 3 mm, 4 gelu, 5 mm |
  * 6 .. */
 static void a_cheap_chain_is_computed_again(void **state) {
   (void)state;

@@ -1,4 +1,4 @@
-/* The one sweep of the rule "far apart" against the walk it stands for: from a value's users on, in order, to the first
+/* The one sweep of the rule "far apart" against the walk it represents: from a value's users on, in order, to the first
  * node that fusion does not reach. */
 #include "kit/partition/hand_joint.h"
 #include "mincut.h"

@@ -147,7 +147,7 @@ static void each_rule_with_and_without(void **state) {
   }
 }
 
-/* 120 cheap nodes in a row: with the rule the 102nd is kept, which is small, without it nothing but x. */
+/* 120 cheap nodes in a row: with the rule the 102nd is stored, which is small, without it nothing but x. */
 static void ban_long_chains(void **state) {
   (void)state;
   enum { N = 121 };
@@ -168,7 +168,7 @@ static void ban_long_chains(void **state) {
   jg_joint_deinit(&j);
 }
 
-/* cumsum moves elements by its flag, and stands in none of PyTorch's lists. relu is in them; as an output of the
+/* cumsum moves elements by its flag, and is in none of PyTorch's lists. relu is in them; as an output of the
  * forward it is written to memory anyway, says PyTorch. */
 static void operators_by_flags_or_by_lists(void **state) {
   (void)state;

@@ -13,7 +13,7 @@
 
 /* model: a path from the root of the tree. Stages with blanks between them; "shuffle:seed=3" gives an option, a comma
  * the next. */
-/* compiled; a failure fails the test with what was told */
+/* compiled; a failure fails the test with what was informed of */
 aothost_t *replay_open(const char *model, const char *stages);
 aoth_step_t *replay_step(aothost_t *h);
 

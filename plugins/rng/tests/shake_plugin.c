@@ -48,7 +48,7 @@ static uint32_t pick(order_t *o) {
   return node;
 }
 
-/* The node once more at the end; its users take the new results and wait for one operand less. */
+/* The node again at the end; its users take the new results and wait for one operand less. */
 static aot_status_t move_to_end(const shake_plugin_unit_t *u, aot_prog_t *prog, aot_graph_t graph, aot_node_t node,
                                 order_t *o, aot_node_t *users) {
   aot_node_info_t info = {.struct_size = sizeof info}, made = {.struct_size = sizeof made};

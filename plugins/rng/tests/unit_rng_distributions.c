@@ -58,7 +58,7 @@ static double is_exponential(double *x, uint64_t n, const double *p) {
 static double is_gamma(double *x, uint64_t n, const double *p) { return rc_kolmogorov_smirnov(x, n, rc_gamma_cdf, p); }
 
 static double is_cauchy(double *x, uint64_t n, const double *p) {
-  uint64_t below = 0, within = 0; /* half of the numbers lie within sigma of the median */
+  uint64_t below = 0, within = 0; /* half of the numbers are within sigma of the median */
   for (uint64_t k = 0; k < n; k++) {
     below += x[k] < p[0];
     within += fabs(x[k] - p[0]) < p[1];
@@ -264,7 +264,7 @@ static const program_t programs[] = {
      "%q = aten.full.default [25, 8, 25, 8], 0.0\n%e = aten.eye.default 8\n%v = aten.expand.default %e, [25, 8, 8, 8]\n"
      "%k = aten.clone.default %v\n%y = aten.scaled_dot_product_attention.default %q, %k, %v, none, 0.2\n", is_either,
      {0.2, 0, 0.125 / 0.8}, 0},
-    /* the first layer gives eight ones, each kept with 3/4 and scaled by 4/3; the second adds up 3/4 of them */
+    /* the first layer gives eight ones, each stored with 3/4 and scaled by 4/3; the second adds up 3/4 of them */
     {"dropout between the layers of a recurrent network",
      "%x = aten.full.default [1, 20000, 1], 1.0\n%h = aten.full.default [2, 20000, 8], 0.0\n%w = aten.full.default [8, 1], 1.0\n"
      "%u = aten.full.default [8, 8], 0.0\n%v = aten.full.default [8, 8], 0.75\n"

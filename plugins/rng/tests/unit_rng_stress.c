@@ -189,8 +189,8 @@ static void pytorch_172730_recomputed_but_absent_in_backward(void **state) {
   for (size_t w = 0; w < N(ways); w++) replay_free(&bits[w]);
 }
 
-/* Attention with dropout, one executable run again and again: each run draws anew, its backward draws what it drew, and
- * the same offset draws the same. */
+/* Attention with dropout, one executable run again and again: each run draws again, its backward draws what it drew,
+ * and the same offset draws the same. */
 static void pytorch_99905_attention_through_repeated_runs(void **state) {
   static const char *const ways[] = {ALL_SAVED, "functionalize rng autograd tag-all partition-default backend-ref",
                                      "functionalize rng autograd partition-mincut backend-cpu"};
@@ -214,7 +214,7 @@ static void pytorch_99905_attention_through_repeated_runs(void **state) {
     assert_int_equal(aothost_backward(h, NULL, 0), AOT_OK);
     replay_keep(h, &again);
     assert_true(replay_same(&again, &runs[2]));
-    assert_int_equal(aothost_backward(h, NULL, 0), AOT_OK); /* once more after the same forward */
+    assert_int_equal(aothost_backward(h, NULL, 0), AOT_OK); /* again after the same forward */
     replay_keep(h, &twice);
     assert_true(replay_same(&twice, &again));
     for (int i = 0; i < 4; i++) replay_free(&runs[i]);
