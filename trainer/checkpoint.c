@@ -154,7 +154,7 @@ static aot_status_t set_leaf(void *self, const char *key) {
   return aoth_step_set(l->step, key, &saved.tensor);
 }
 
-/* Damage cannot be found in it, so it is taken as it is. */
+/* Damage cannot be found in it, so it is used as it is. */
 static void note_no_digests(const loader_t *l) {
   const aoth_where_t where = {.file = l->path};
   if (!l->saved.has_digests)

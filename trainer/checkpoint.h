@@ -1,5 +1,5 @@
 /* A training run on disk: every parameter, buffer and optimizer state by param.NAME, buffer.NAME, state.NAME, and in
- * the file's metadata where the run stands. With it, continuing gives bit for bit what not stopping would have
+ * the file's metadata where the run is. With it, continuing gives bit for bit what not stopping would have
  * given. */
 #ifndef AOTH_CHECKPOINT_H
 #define AOTH_CHECKPOINT_H
@@ -32,7 +32,7 @@ aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const 
  * AOT_E_INVALID, located at `where` or the file. */
 aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
                                   aoth_checkpoint_t *at, aoth_sink_t *sink);
-/* A line that tells the checkpoint at path from others; of a folder, its index. */
+/* A line that reports the checkpoint at path from others; of a folder, its index. */
 aot_status_t aoth_checkpoint_say(const char *path, aoth_text_t *out, aoth_sink_t *sink);
 /* Before the work: can several ranks write their folder there, and is it one folder? All ranks call it, and all fail if
  * one does. */

@@ -10,7 +10,7 @@
 
 typedef struct source { /* of one user input */
   aoth_tensor_t tensor; /* what the next call gets */
-  void *owned;          /* memory of the tensor, unless it stands in a file */
+  void *owned;          /* memory of the tensor, unless it is in a file */
   const char *file;     /* SAFETENSORS with batches: the first one */
   int64_t n_steps;      /* SAFETENSORS: rows of its leading dimension; 0: the same at every call */
   uint64_t low, range;  /* RANDOM integers: low + [0, range) */
@@ -295,7 +295,7 @@ aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, cons
                             uint32_t *out_n) {
   if (f->spec->kind == AOTH_DATA_SAFETENSORS) next_file(f, step * f->ranks.n + f->ranks.rank);
   aoth_random_t own = *r;
-  for (uint32_t k = 0; k < f->ranks.n; k++) { /* the others' are drawn, too: r goes on alike on all ranks */
+  for (uint32_t k = 0; k < f->ranks.n; k++) { /* the others' are drawn, too: r continues alike on all ranks */
     if (k == f->ranks.rank) own = *r;
     draw(f, r);
   }

@@ -30,7 +30,7 @@ typedef struct aoth_feed_ranks {
 aot_status_t aoth_feed_open(const aoth_data_spec_t *spec, const aoth_feed_ranks_t *ranks, const aoth_step_t *step,
                             aot_prog_t *prog, aoth_sink_t *sink, aoth_feed_t **out);
 void aoth_feed_close(aoth_feed_t *f); /* NULL is fine */
-/* The inputs of call number `step` (from 0). Draws from r alone, so that r and step say where a run stands. The tensors
+/* The inputs of call number `step` (from 0). Draws from r alone, so that r and step say where a run is. The tensors
  * are valid until the next call. */
 aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, const aoth_tensor_t **out, uint32_t *out_n);
 uint64_t aoth_feed_items(const aoth_feed_t *f);   /* per call of all ranks: tokens, or rows of the first input */

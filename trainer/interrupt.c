@@ -10,12 +10,12 @@
 static aoth_interrupt_t *volatile innermost;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The second Ctrl-C acts as if we were not here. A terminal that goes away may tell so twice, and the shell once
+/* The second Ctrl-C acts as if we were not here. A terminal that goes away may report so twice, and the shell once
  * more. */
 static const struct noted {
   int signal, flags;
   int stays_ignored; /* as nohup leaves it */
-  int only_by_look;  /* it ends work that is told at once: a unit that never asks would stay alive */
+  int only_by_look;  /* it ends work that is reported at once: a unit that never asks would stay alive */
 } noted[AOTH_N_INTERRUPTS] = {{.signal = SIGINT, .flags = (int)SA_RESETHAND},
                               {.signal = SIGTERM, .flags = (int)SA_RESETHAND, .only_by_look = 1},
                               {.signal = SIGHUP, .stays_ignored = 1, .only_by_look = 1}};
@@ -39,7 +39,7 @@ void aoth_interrupt_begin(aoth_interrupt_t *i) {
   i->outer = innermost;
   innermost = i;
   for (size_t k = 0; k < AOTH_N_INTERRUPTS; k++) {
-    const int is_told = i->ask != NULL; /* plugins at work: their system calls go on */
+    const int is_told = i->ask != NULL; /* plugins at work: their system calls continue */
     struct sigaction a = {.sa_handler = note, .sa_flags = noted[k].flags | (is_told ? SA_RESTART : 0)};
     sigemptyset(&a.sa_mask);
     sigaction(noted[k].signal, NULL, &i->before[k]);

@@ -1,7 +1,7 @@
 /* Ctrl-C during long work: the first one asks to stop at the next good place, the second one ends the process.
  *
  * Work that looks for itself (aoth_interrupt_asked) also notes SIGTERM, and a terminal that goes away, unless that is
- * ignored (nohup). Work that is to be told hears of Ctrl-C alone. */
+ * ignored (nohup). Work that is to be reported hears of Ctrl-C alone. */
 #ifndef AOTH_INTERRUPT_H
 #define AOTH_INTERRUPT_H
 
@@ -9,9 +9,9 @@
 
 #define AOTH_N_INTERRUPTS 3
 
-/* The innermost is the one that is asked: of several threads' that which began last. [any-thread] */
+/* The innermost is the one that is queried: of several threads' that which began last. [any-thread] */
 typedef struct aoth_interrupt {
-  /* Tells the work, in the signal handler. 0: nothing goes on that would stop, and the process ends. NULL: the work
+  /* Reports the work, in the signal handler. 0: nothing continues that would stop, and the process ends. NULL: the work
    * looks for itself. */
   int (*ask)(void *self);
   void *self;

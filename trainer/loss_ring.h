@@ -1,4 +1,4 @@
-/* Losses on their way from the device. The queue brings each behind its step, and nobody waits for that: the host looks
+/* Losses on their way from the device. The queue brings each after its step, and nothing waits for that: the host looks
  * when the queue has passed it, while later steps are under way. In the order in which they were put there. */
 #ifndef AOTH_LOSS_RING_H
 #define AOTH_LOSS_RING_H

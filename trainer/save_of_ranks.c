@@ -55,7 +55,7 @@ static aot_status_t check_writable(const char *path, const aoth_where_t *where, 
 
 typedef struct mark {
   char path[4160];
-  uint64_t number; /* in its name, which nobody has had; 0: none was made */
+  uint64_t number; /* in its name, which nothing has had; 0: none was made */
 } mark_t;
 
 static void name_mark(mark_t *m, const char *path, uint64_t number) {

@@ -1,9 +1,11 @@
 /* What several ranks write of a training run: a folder (saved_run.h).
  *
  * 1. The first rank makes a new folder below PATH.   2. Every rank writes its file there.
- * 3. When all have told that theirs is done, the first replaces the index, and removes the folders it does not name.
+ * 3. When all have reported that theirs is done, the first replaces the index, and removes the folders it does not
+ * name.
  *
- * Until the index is replaced it names the folder before, so that PATH is a whole checkpoint whoever is killed when. */
+ * Until the index is replaced it names the folder before, so that PATH is a whole checkpoint code that is killed
+ * when. */
 #ifndef AOTH_SAVE_OF_RANKS_H
 #define AOTH_SAVE_OF_RANKS_H
 

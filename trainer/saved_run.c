@@ -59,7 +59,7 @@ static aot_status_t open_parts(aoth_saved_t *s) {
   return AOT_OK;
 }
 
-/* Each rank has as many rows of everything as the index says, so that nobody has to look again. */
+/* Each rank has as many rows of everything as the index says, so that nothing has to look again. */
 static aot_status_t check_part(void *self, const char *key) {
   const aoth_saved_t *s = self;
   aoth_saved_leaf_t leaf;

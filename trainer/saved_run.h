@@ -25,7 +25,7 @@ typedef struct aoth_saved {
   aoth_st_t *index;
   aoth_st_t **part; /* n_parts, by rank; none: the index is all there is */
   uint32_t n_parts;
-  uint32_t n_columns; /* that hold the rows of what is shared out; the ranks behind them have the same again */
+  uint32_t n_columns; /* that hold the rows of what is shared out; the ranks after them have the same again */
   int has_digests;
 } aoth_saved_t;
 
@@ -40,7 +40,7 @@ aot_status_t aoth_saved_open(const char *path, aoth_sink_t *sink, aoth_saved_t *
 void aoth_saved_close(aoth_saved_t *s);
 /* AOT_E_NOT_FOUND without a complaint: there is no such leaf. */
 aot_status_t aoth_saved_find(const aoth_saved_t *s, const char *key, aoth_saved_leaf_t *out);
-/* Rows [first, first + n) of the whole; zeros behind the last one. */
+/* Rows [first, first + n) of the whole; zeros after the last one. */
 void aoth_saved_rows(const aoth_saved_t *s, const char *key, int64_t first, int64_t n, void *out);
 /* Is what those rows are read from as it was saved? Of a file without digests: yes. */
 aot_status_t aoth_saved_check_rows(const aoth_saved_t *s, const char *key, int64_t first, int64_t n);
@@ -49,7 +49,7 @@ aot_status_t aoth_saved_check_own(const aoth_saved_t *s, const char *key, uint32
 /* All keys, each once. */
 aot_status_t aoth_saved_keys(const aoth_saved_t *s, aot_status_t (*each)(void *self, const char *key), void *self);
 
-/* Every leaf whole in one file, which one rank can go on from. What is each rank's own is the first one's. */
+/* Every leaf whole in one file, which one rank can continue from. What is each rank's own is the first one's. */
 aot_status_t aoth_saved_write_whole(const aoth_saved_t *s, const char *path);
 
 aot_status_t aoth_saved_fail(const char *path, aoth_sink_t *sink, const char *format, ...)

@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_THREADS 2   /* this one, and the one that tells of crashes */
+#define MOST_THREADS 2   /* this one, and the one that reports crashes */
 #define LONGEST_END 30   /* seconds that exit handlers and destructors have */
 #define WAIT_MS 30       /* for a signal of the whole process group to be seen by the other process */
-#define FIRST_OTHER_FD 3 /* behind the standard streams */
+#define FIRST_OTHER_FD 3 /* after the standard streams */
 
 static pid_t command; /* may still be supervised; 0: not (any more) */
 static int is_command;
@@ -150,7 +150,7 @@ static int has_seen_more(void) {
   return 0;
 }
 
-/* What a terminal sends, or whoever means the process group, has reached the other one already. */
+/* What a terminal sends, or code that means the process group, has reached the other one already. */
 static void hand_on(pid_t other, const siginfo_t *info) {
   const int is_counted = info->si_signo == SIGINT || info->si_signo == SIGTERM || info->si_signo == SIGHUP;
   if (info->si_code > 0) return;

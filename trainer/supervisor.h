@@ -2,13 +2,13 @@
  *
  *     aothost run p.yaml                       the process that the shell knows
  *       | before the first plugin that is not the project's own is opened: fork
- *       |----------------------------------->  goes on: compiles, trains
+ *       |----------------------------------->  continues: compiles, trains
  *     waits                                    writes the status that it decided on, at its end
  *     hands signals on                         raw exit_group(0), _exit() in an exit handler, SIGALRM, ..
  *     ends as the other one did; without that status, with 3 and the plugins that were called last (last_calls.h)
  *
- * exit(), _exit() and crashes inside of a call are told by the process itself (crash.h). A library never does this, and
- * a command only with such plugins; not under a debugger, where threads run already, or with AOT_SUPERVISE=0. */
+ * exit(), _exit() and crashes inside of a call are reported by the process itself (crash.h). A library never does this,
+ * and a command only with such plugins; not under a debugger, where threads run already, or with AOT_SUPERVISE=0. */
 #ifndef AOTH_SUPERVISOR_H
 #define AOTH_SUPERVISOR_H
 

@@ -298,7 +298,7 @@ static aot_status_t check_gradients(loop_t *l) {
   return AOT_OK;
 }
 
-/* The oldest step whose loss was not looked at: where it is no number, that step and all behind it do not count. */
+/* The oldest step whose loss was not looked at: where it is no number, that step and all after it do not count. */
 static aot_status_t hear_step(loop_t *l) {
   const flight_t *flight = &l->flights[l->done % IN_FLIGHT];
   while (flight->n_heard < l->n_batches) AOT_TRY(take_loss(l));
@@ -328,8 +328,8 @@ static aot_status_t hear(loop_t *l, int all) {
   return AOT_OK;
 }
 
-/* Of several ranks all stop at the same step, if one was asked to: they tell each other now and then, when nothing of
- * the program's is under way. */
+/* Of several ranks all stop at the same step, if one was queried to: they report each other now and then, when nothing
+ * of the program's is under way. */
 static aot_status_t look_for_interrupt(loop_t *l) {
   const uint8_t own = (uint8_t)aoth_interrupt_asked();
   if (l->ranks.n == 1) l->result->interrupted = own;

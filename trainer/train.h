@@ -22,9 +22,9 @@ typedef struct aoth_train_result {
   uint64_t crossed; /* bytes from device to device by a step, likewise */
   const char *unit;
   double loss_scale;   /* at the end; 0: none */
-  double n_skipped;    /* steps, since the scale began, that were not taken: a gradient was not finite */
+  double n_skipped;    /* steps, since the scale began, that were not accepted: a gradient was not finite */
   int interrupted;     /* Ctrl-C: stopped early, checkpoint written if there is one */
-  int diverged;        /* the loss, or with check-finite a gradient, was NaN or infinite at step `done` + 1; told */
+  int diverged;        /* the loss, or with check-finite a gradient, was NaN or infinite at step `done` + 1; reported */
   aoth_loss_at_t *log; /* n_log: the steps that were logged; free with aoth_train_deinit */
   uint32_t n_log, log_capacity;
 } aoth_train_result_t;

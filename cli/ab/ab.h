@@ -2,9 +2,9 @@
  *
  *     ab_arms.c      NAME=UNIT:OPTION=VALUE,.. -> arms
  *     child.h        a process an arm: it can crash or hang and be no more than lost
- *     ab_worker.c    what such a process does: check, compile, step, keep results, tell
+ *     ab_worker.c    what such a process does: check, compile, step, keep results, report
  *     ab_choice.c    a partitioner's choice, as JSON
- *     ab_memory.c    the memory that a program takes: asked there, drawn here
+ *     ab_memory.c    the memory that a program takes: queried there, drawn here
  *     ab_measure.c   the rounds A B C A B C .., and what their times say
  *     ab_results.c   outputs and gradients of the arms, element by element
  *     ab_table.c, ab_json.c, ab_page.c, ab_times_plot.c   the report: terminal, --json, --html */
@@ -103,8 +103,8 @@ typedef struct aoth_ab {
   aoth_ab_arm_run_t *arms;
   uint32_t n_arms;
   int64_t seed;
-  uint32_t n_processes, n_steps, n_warmup; /* asked for: processes an arm, rounds in each, rounds before those */
-  uint32_t n_done, n_rounds;               /* processes that went through, and rounds of the one that goes on */
+  uint32_t n_processes, n_steps, n_warmup; /* requested: processes an arm, rounds in each, rounds before those */
+  uint32_t n_done, n_rounds;               /* processes that went through, and rounds of the one that continues */
   double rtol, atol, timeout;              /* timeout: seconds */
   double level;                            /* of the intervals against the baseline: 0.95, shared among them */
   int64_t baseline, reference; /* arms; -1: none. Times are against the baseline, results against the reference */
@@ -132,7 +132,7 @@ json_t *aoth_ab_differences(const aoth_ab_t *ab);
 /* what all arms have alike, of the first that got there; NULL: none did */
 const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key);
 json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences);
-/* A view an arm that tells its memory, the backend's before the partitioner's; room for n_arms. Texts are the
+/* A view an arm that reports its memory, the backend's before the partitioner's; room for n_arms. Texts are the
  * answers'. */
 aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n);
 /* The rows of the table: a cell's text, 0 when it says nothing. */

@@ -1,5 +1,5 @@
-/* What a partitioner chose, in words that another partitioner's choice can be laid beside: values and nodes of the same
- * joint graph by their ids, with what a reader wants to know of them. Operators count by their flags. */
+/* What a partitioner chose, in words that another partitioner's choice can be laid in addition: values and nodes of the
+ * same joint graph by their ids, with what a reader wants to know of them. Operators count by their flags. */
 #include <cli/ab/ab.h>
 
 #include <aot/ext/saved.h>

@@ -1,4 +1,4 @@
-/* The comparison as JSON; its keys stand in docs/AB.md. */
+/* The comparison as JSON; its keys are in docs/AB.md. */
 #include <cli/ab/ab.h>
 
 #include <math.h>

@@ -44,7 +44,7 @@ static void keep_all(aoth_ab_t *ab, int which) {
 
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
 
-/* Every other process goes backwards: what stands behind whom does not always stand there. */
+/* Every other process goes backwards: what follows whom does not always are there. */
 static void one_round(aoth_ab_t *ab, uint32_t step) {
   const int counts = step >= ab->n_warmup;
   const size_t at = (size_t)ab->n_done * ab->n_steps + (counts ? step - ab->n_warmup : 0);

@@ -1,5 +1,5 @@
-/* The memory that an arm's program takes, as its units tell it (aot.memory/1): asked in the arm's process, where the
- * program is, and drawn in the parent's, where the arms come together. Between them it is JSON: numbers, and the
+/* The memory that an arm's program takes, as its units report it (aot.memory/1): queried in the arm's process, where
+ * the program is, and drawn in the parent's, where the arms come together. Between them it is JSON: numbers, and the
  * view with names for everything. */
 #include <cli/ab/ab.h>
 
@@ -32,7 +32,7 @@ static json_t *numbers_json(const aoth_stage_t *stage, const aot_memory_plan_t *
                    (json_int_t)p->n_forward_steps, "peak_step", (json_int_t)p->peak_step);
 }
 
-/* AOT_OK also when the unit does not tell: then nothing is added. */
+/* AOT_OK also when the unit does not report: then nothing is added. */
 static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_stage_t *backend, const char *key,
                         aoth_arena_t *arena, json_t *answer, json_t *views) {
   aot_memory_plan_t plan;
@@ -40,7 +40,7 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   if (!stage || !aoth_unit_offers_memory(s, stage)) return AOT_OK;
   const aot_status_t status = aoth_session_memory(s, stage, backend, arena, &plan);
   if (status == AOTH_E_PLUGIN) return status;
-  if (status != AOT_OK) return AOT_OK; /* it knows no answer for this program; told */
+  if (status != AOT_OK) return AOT_OK; /* it knows no answer for this program; reported */
   AOT_TRY(aoth_memory_view_make(aoth_session_prog(s), &plan, stage->use, arena, &view));
   json_object_set_new(answer, key, numbers_json(stage, &plan));
   json_object_set_new(views, key, view_json(&view));

@@ -144,7 +144,7 @@ static void conditions(const aoth_ab_t *ab, aoth_text_t *t) {
 
 #define HOLDERS 10 /* listed of each arm */
 
-/* All arms on one scale, and who holds the most at each peak. */
+/* All arms on one scale, and which owns the most at each peak. */
 static aot_status_t memory(const aoth_ab_t *ab, aoth_text_t *t) {
   aoth_memory_view_t views[AOTH_AB_MOST_ARMS];
   aoth_memory_report_t r = {.file = ab->cli->positional[0], .views = views, .top = HOLDERS};

@@ -1,5 +1,5 @@
-/* Outputs and gradients of the arms, element by element. All are laid beside one arm, the reference: the first, unless
- * others agree with more of the rest; so of three arms the odd one out is named, wherever it stands. */
+/* Outputs and gradients of the arms, element by element. All are laid next to one arm, the reference: the first, unless
+ * others agree with more of the rest; so of three arms the odd one out is named, wherever it is. */
 #include <cli/ab/ab.h>
 #include <trainer/trial/differences.h>
 
@@ -10,7 +10,7 @@
 
 typedef struct aoth_ab_agreement agreement_t;
 
-static int same_bytes(const aoth_tensor_t *a, const aoth_tensor_t *b) { /* both contiguous: they stand in files */
+static int same_bytes(const aoth_tensor_t *a, const aoth_tensor_t *b) { /* both contiguous: they are in files */
   const size_t size = (size_t)aot_dtype_size(a->dtype), n = (size_t)aoth_tensor_numel(a) * size;
   return n == 0 || memcmp((const char *)a->data + (size_t)a->offset * size,
                           (const char *)b->data + (size_t)b->offset * size, n) == 0;
@@ -93,7 +93,7 @@ void aoth_ab_compare_results(aoth_ab_t *ab) {
     tried = i;
     if (agreeing > best) reference = i;
     if (agreeing > best) best = agreeing;
-    if (2 * best >= n) break; /* a half or more: no other can have more, or none that stands before it */
+    if (2 * best >= n) break; /* a half or more: no other can have more, or none that precedes it */
   }
   if (reference >= 0 && reference != tried) compare_all(ab, reference);
 }

@@ -9,7 +9,7 @@
 
 #define LABEL 27
 #define COLUMN 24
-#define MOST_COLUMNS 6 /* arms beside each other; on a terminal as many as it is wide */
+#define MOST_COLUMNS 6 /* arms next to each other; on a terminal as many as it is wide */
 #define MOST_DIFFERENCES 10
 
 /* ---- cells ---- */
@@ -189,7 +189,7 @@ static void print_row(const aoth_ab_t *ab, uint32_t row, uint32_t first, uint32_
   fprintf(out, "\n");
 }
 
-/* The end of a long name tells more than its beginning. */
+/* The end of a long name reports more than its beginning. */
 static void print_names(const aoth_ab_t *ab, uint32_t first, uint32_t end, FILE *out) {
   fprintf(out, "%-*s", LABEL, "");
   for (uint32_t i = first; i < end; i++) {

@@ -24,7 +24,7 @@ typedef struct scale {
 
 static uint32_t n_times(const aoth_ab_t *ab) { return ab->n_done * ab->n_steps; }
 
-/* Tukey's outer fence: three times the middle half's width beyond it, or the last of the times that lies before. */
+/* Tukey's outer fence: three times the middle half's width beyond it, or the last of the times that is before. */
 static double fence(const double *sorted, uint32_t n) {
   const double low = aoth_quantile(sorted, n, 0.25), high = aoth_quantile(sorted, n, 0.75);
   return fmin(sorted[n - 1], high + 3 * (high - low));
@@ -52,7 +52,7 @@ static double x_of(const scale_t *s, double ms) {
   return LEFT + (fmin(ms, s->high) - s->low) / (s->high - s->low) * (WIDTH - LEFT - RIGHT);
 }
 
-/* The end of a long name tells more than its beginning. */
+/* The end of a long name reports more than its beginning. */
 static void draw_name(aoth_text_t *out, const char *name, double y) {
   char shown[160];
   const size_t n = strlen(name), most = 30;

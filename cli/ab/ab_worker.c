@@ -1,5 +1,5 @@
 /* What the process of an arm does: it is an `aothost run` in pieces, one piece a request. Whatever a plugin does here,
- * the comparison goes on without it. */
+ * the comparison continues without it. */
 #include <cli/ab/ab.h>
 
 #include <cli/base/compile_report.h>

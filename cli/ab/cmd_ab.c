@@ -1,4 +1,4 @@
-/* aothost ab: plugins beside each other in one stage of a pipeline, on the same program and the same inputs. */
+/* aothost ab: plugins next to each other in one stage of a pipeline, on the same program and the same inputs. */
 #define _GNU_SOURCE /* nftw */
 #include <cli/ab/ab.h>
 
@@ -129,7 +129,7 @@ static void print_log(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) {
   aoth_text_deinit(&log);
 }
 
-/* The first process of an arm tells what it is; of the others the times count. */
+/* The first process of an arm reports what it is; of the others the times count. */
 static void keep_answer(json_t **place, json_t *answer) {
   if (*place) json_decref(answer);
   else *place = answer;
@@ -157,7 +157,7 @@ static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *
   aoth_ab_progress(ab, "%s", "");
 }
 
-/* 1: the input is at fault, told: of some arm at the check, or of every arm later. */
+/* 1: the input is at fault, reported: of some arm at the check, or of every arm later. */
 static int is_input_fault(const aoth_ab_t *ab, int everyone) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < ab->n_arms; i++) n += ab->arms[i].worker.fate != AOTH_CHILD_FINE && ab->arms[i].worker.input;

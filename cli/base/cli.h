@@ -34,7 +34,7 @@ typedef struct aoth_common {
   const char *dump_dir, *trace_path, *json_path, *bundle_dir, *isolate, *timeout, *lock, *keys;
 } aoth_common_t;
 
-/* Who wants to know a command's flags instead of running it: completion. */
+/* The caller wants to know a command's flags instead of running it: completion. */
 typedef struct aoth_flag_listener {
   void (*hear)(struct aoth_flag_listener *self, const aoth_flag_t *flags,
                uint32_t n); /* twice: own ones, common ones */
@@ -60,24 +60,24 @@ typedef struct aoth_cli {
   aoth_trace_t *trace;        /* NULL: none */
   aoth_session_t *session;    /* NULL until aoth_cli_session */
   aoth_watch_t *watch;        /* that the session is to have; NULL: none */
-  aoth_interrupt_t interrupt; /* asks the session to stop what it compiles, as long as there is one */
+  aoth_interrupt_t interrupt; /* queries the session to stop what it compiles, as long as there is one */
 } aoth_cli_t;
 
 #define AOTH_CLI_GO (-1)
 #define AOTH_CLI_ANY UINT32_MAX /* positional arguments: as many as there are */
-/* Parse argv (flags may stand anywhere; `--` ends them; --name=value works) against the command's flags and the common
- * ones. Answers AOTH_CLI_GO, or the exit status when there is nothing left to do (--help printed, bad usage told).
+/* Parse argv (flags may be anywhere; `--` ends them; --name=value works) against the command's flags and the common
+ * ones. Answers AOTH_CLI_GO, or the exit status when there is nothing left to do (--help printed, bad usage reported).
  * flags: n_flags rows; min, max: how many positional arguments. Always call aoth_cli_deinit afterwards. */
 int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char **argv, const aoth_flag_t *flags,
                   uint32_t n_flags, uint32_t min, uint32_t max);
-aoth_session_t *aoth_cli_session(aoth_cli_t *cli); /* made on the first call; NULL: no memory, told */
+aoth_session_t *aoth_cli_session(aoth_cli_t *cli); /* made on the first call; NULL: no memory, reported */
 /* Load and check the pipeline with --set and the overrides (sets of `overrides` are filled in here). */
 aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides_t *overrides, aoth_pipeline_t **out);
 /* The stages of a list of --use and --with flags (with_name), in order: units found, options typed. Every --with
  * belongs to the --use before it. All complaints before anything runs. */
 aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_arena_t *arena, aoth_stage_t **out,
                              uint32_t *out_n);
-/* Write the --json result (when asked for): "-" is stdout. Steals nothing. */
+/* Write the --json result (when requested): "-" is stdout. Steals nothing. */
 aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value);
 /* Prints --time, writes the trace, frees all; answers `code` or, when writing failed, 2; AOTH_EXIT_INTERRUPTED in place
  * of a failure that is no plugin's, where Ctrl-C asked to stop. */

@@ -9,7 +9,7 @@ extern const aoth_command_t aoth_cmd_run, aoth_cmd_verify, aoth_cmd_check, aoth_
     aoth_cmd_bisect, aoth_cmd_replay, aoth_cmd_plan, aoth_cmd_sign, aoth_cmd_conform, aoth_cmd_reduce,
     aoth_cmd_gradcheck;
 
-/* `aothost complete WORD..`: what the last of the words behind `aothost` may become, a line each: the word, a tab, what
+/* `aothost complete WORD..`: what the last of the words after `aothost` may become, a line each: the word, a tab, what
  * it is. Nothing: a file. Shells ask (tools/completion). */
 int aoth_complete(const aoth_command_t *const *commands, size_t n_commands, uint32_t n_words, char **words);
 

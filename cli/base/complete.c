@@ -1,5 +1,5 @@
-/* aothost complete: what a command line may go on with, from the tables that commands parse it by. Not in the list of
- * commands: shells ask it. */
+/* aothost complete: what a command line may continue with, from the tables that commands parse it by. Not in the list
+ * of commands: shells query it. */
 #include <cli/base/commands.h>
 
 #include <config/pipeline.h>
@@ -23,7 +23,7 @@ static void offer(const char *word, const char *text, const char *about) {
 }
 
 static void hear(aoth_flag_listener_t *self, const aoth_flag_t *flags, uint32_t n) {
-  completion_t *c = (completion_t *)self; /* the listener stands first */
+  completion_t *c = (completion_t *)self; /* the listener is first */
   for (uint32_t i = 0; i < n; i++) {
     const int is_before =
         strcmp(flags[i].name, c->before) == 0 || (flags[i].letter && strcmp(flags[i].letter, c->before) == 0);
@@ -32,7 +32,7 @@ static void hear(aoth_flag_listener_t *self, const aoth_flag_t *flags, uint32_t 
   }
 }
 
-/* Read from the files' notes; what is wrong with them is not told here. */
+/* Read from the files' notes; what is wrong with them is not reported here. */
 static void offer_units(const char *word, uint32_t n_words, char **words) {
   const char *dirs[16];
   uint32_t n_dirs = 0;

@@ -70,8 +70,9 @@ static int open_standard_streams(void) {
 
 int main(int argc, char **argv) {
   if (!open_standard_streams()) return AOTH_EXIT_INPUT; /* nothing can be said about it, perhaps */
-  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is told by the write that meets it, which then cleans up */
-  signal(SIGPIPE, SIG_IGN); /* training goes on when nobody reads its log any more; the end tells (aoth_cli_deinit) */
+  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is reported by the write that meets it, which then cleans up */
+  /* training continues when nothing reads its log any more; the end reports (aoth_cli_deinit) */
+  signal(SIGPIPE, SIG_IGN);
   const char *name = argc > 1 ? argv[1] : "";
   if (argc < 2) {
     help();

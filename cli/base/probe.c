@@ -47,7 +47,7 @@ static void say(char word, const char *text) {
   char words[MOST_WORDS];
   const int n = snprintf(words, sizeof words, "%c%s", word, text);
   const ssize_t done = write(WORDS_FD, words, n < (int)sizeof words ? (size_t)n : sizeof words - 1);
-  (void)done; /* nobody waits any more */
+  (void)done; /* nothing waits any more */
 }
 
 static void *open_plugin(const char *path) {

@@ -59,7 +59,7 @@ double aoth_quantile(const double *x, uint32_t n, double p) {
 
 /* A statistic of the groups drawn, and in each of the measurements drawn. */
 typedef struct bootstrap {
-  const aoth_sample_t *a, *b; /* b NULL: one series, whose median is taken; else the ratio of the two */
+  const aoth_sample_t *a, *b; /* b NULL: one series, whose median is used; else the ratio of the two */
   aoth_random_t random;
   double *drawn_a, *drawn_b; /* room for all measurements of a series */
   int is_drawing;            /* 0: everything once, as it was measured */
@@ -125,7 +125,7 @@ static void medians(const aoth_sample_t *s, double *out, double *scratch) {
   }
 }
 
-/* 1: the first series' medians lie below the second's: all below all, or, of groups enough, each below its partner. */
+/* 1: the first series' medians are below the second's: all below all, or, of groups enough, each below its partner. */
 static int is_below(const double *first, const double *second, uint32_t n) {
   double most = -INFINITY, least = INFINITY;
   uint32_t n_pairs = 0;

@@ -1,15 +1,15 @@
-/* What repeated measurements say: medians, intervals by the bootstrap, and when two series may be told apart.
+/* What repeated measurements say: medians, intervals by the bootstrap, and when two series may be distinguished.
  *
  * Step times vary within a process, and from process to process: where memory and threads happen to lie can cost more
  * than the difference that is looked for, and stays as it is as long as the process lives (Kalibera, Jones, Rigorous
  * Benchmarking in Reasonable Time, 2013). So measurements come in groups, one a process, and both levels are drawn
- * anew.
+ * again.
  *
  * The interval is the percentile interval of B. Efron, Bootstrap Methods: Another Look at the Jackknife, Annals of
- * Statistics 7, 1979: groups are drawn with replacement, and measurements in each; the statistic is taken again, and of
+ * Statistics 7, 1979: groups are drawn with replacement, and measurements in each; the statistic is used again, and of
  * its replicates the middle `level` is the interval. Of n groups n - 1 are drawn, for few groups vary less than what
  * they are drawn from (Hesterberg, What Teachers Should Know About the Bootstrap, American Statistician 69, 2015). Two
- * series that were measured in turn (a[i] beside b[i]) are drawn together, so that what disturbed one moment
+ * series that were measured in turn (a[i] next to b[i]) are drawn together, so that what disturbed one moment
  * disturbs both. */
 #ifndef AOTH_STATISTICS_H
 #define AOTH_STATISTICS_H
@@ -46,8 +46,8 @@ aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t 
 #define AOTH_LEAST_GROUPS 4u /* fewer allow no verdict */
 #define AOTH_LEAST_PAIRS 6u  /* groups that allow one pair by pair */
 
-/* -1: b is less than a, +1: more, 0: no verdict. One is given where the interval of the ratio lies on one side of 1
- * and, whatever the distribution, chance seldom does as much: every group's median of one series lies beyond every one
+/* -1: b is less than a, +1: more, 0: no verdict. One is given where the interval of the ratio is on one side of 1
+ * and, whatever the distribution, chance seldom does as much: every group's median of one series is beyond every one
  * of the other's (2 of the 70 orders of four and four; Mann, Whitney 1947), or every group's beyond that of the group
  * measured with it (2 of the 64 outcomes of six throws of a coin: the sign test), which the machine's moods from one
  * time to another do not hide. */

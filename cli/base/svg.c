@@ -16,7 +16,7 @@ void aoth_xml_escape(aoth_text_t *out, const char *text) {
   }
 }
 
-/* One digit behind the point, none where it is 0. */
+/* One digit after the point, none where it is 0. */
 static void number(aoth_text_t *out, double x) {
   char text[40];
   int n = snprintf(text, sizeof text, "%.1f", x);

@@ -45,7 +45,7 @@ static aot_status_t read_flags(export_t *x) {
   return bad_flag(x, "export.loss", "--loss takes the number of an output, counted from 0");
 }
 
-/* The stages of a list up to the first that would lead past what is exported: gradients when they are not asked for, a
+/* The stages of a list up to the first that would lead past what is exported: gradients when they are not requested, a
  * partition, a backend. */
 static aot_status_t run_stages(export_t *x, const aoth_stage_t *stages, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {

@@ -126,7 +126,7 @@ static aot_status_t do_knows(void *arg) {
   return AOT_OK;
 }
 
-/* Nodes of operators that the format does not know, in program order. Each operator is asked about once. */
+/* Nodes of operators that the format does not know, in program order. Each operator is queried about once. */
 static aot_status_t unknown_nodes(writer_t *w, aoth_arena_t *arena, aot_node_t **out, uint32_t *out_n) {
   aot_prog_t *p = w->s->now.prog;
   const uint32_t n_ops = aoth_graph_n_ops(p);

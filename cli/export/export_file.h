@@ -18,7 +18,7 @@ typedef struct aoth_exported { /* what was written */
 } aoth_exported_t;
 
 /* Makes the session's program functional and, with `joint`, joint. loss: number of the user output that is the loss,
- * -1: the program says it, or has one output only. Every complaint is told; AOT_E_INVALID. */
+ * -1: the program says it, or has one output only. Every complaint is reported; AOT_E_INVALID. */
 aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss);
 /* path NULL or "-": text on the standard output. The file appears whole or not at all. */
 aot_status_t aoth_export_write(aoth_session_t *s, const char *path, aoth_exported_t *out);

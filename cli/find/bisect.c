@@ -9,7 +9,7 @@ static void note_found(aoth_bisect_t *b, const aoth_stage_t *stage, const char *
                        stage->use, "file", stage->where.file, "line", (int)stage->where.line);
 }
 
-/* The program before the first stage that can be asked about is right by definition. */
+/* The program before the first stage that can be queried about is right by definition. */
 static int find_good(aoth_bisect_t *b, const aoth_stage_t *stage) {
   aoth_oracle_ask(&b->oracle, aoth_oracle_as_it_was, NULL, &b->good);
   b->n_asked++;
@@ -19,7 +19,7 @@ static int find_good(aoth_bisect_t *b, const aoth_stage_t *stage) {
   return b->has_good;
 }
 
-/* What comes behind it is wrong, too; its failure is what was looked for. */
+/* What comes after it is wrong, too; its failure is what was looked for. */
 static aot_status_t stop(aoth_session_t *s) {
   s->outcome = AOTH_CALL_TOLD;
   s->config.sink = s->ctx.sink = NULL;

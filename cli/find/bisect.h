@@ -37,7 +37,7 @@ typedef struct aoth_bisect {
 void aoth_bisect_init(aoth_bisect_t *b);
 /* Once the session knows its pipeline. good: unit id of a backend. */
 aot_status_t aoth_bisect_begin(aoth_bisect_t *b, aoth_session_t *s, const aoth_pipeline_t *p, const char *good);
-/* The stages behind the passes, when none of those was wrong: the pipeline's own backend. */
+/* The stages after the passes, when none of those was wrong: the pipeline's own backend. */
 aot_status_t aoth_bisect_backend(aoth_bisect_t *b, aoth_session_t *s, const aoth_pipeline_t *p);
 void aoth_bisect_print(const aoth_bisect_t *b, FILE *out);
 void aoth_bisect_deinit(aoth_bisect_t *b);
@@ -55,7 +55,7 @@ void aoth_bisect_edits(aoth_bisect_t *b, aoth_session_t *s, const aoth_stage_t *
 void aoth_bisect_options(aoth_bisect_t *b, aoth_session_t *s, const aoth_stage_t *stage);
 /* Adds "node", as text, and "from", where it comes from in the model. */
 void aoth_bisect_tell_node(json_t *found, aot_prog_t *p, aot_node_t node);
-/* Of a program that stands before its backend. */
+/* Of a program that precedes its backend. */
 void aoth_bisect_nodes(aoth_bisect_t *b, aoth_session_t *s, const aoth_stage_t *backend);
 
 #endif

@@ -4,8 +4,8 @@
  *           0           good   fit?   bad             n
  *
  * Not every prefix is a program: an operand may not be there yet, a type may belong to edits to come. Those that are,
- * by the verifier and the types that operators give, are fit to be asked about; edits between two neighbouring ones are
- * one transaction. Every prefix is made in a child, out of the program before the stage. */
+ * by the verifier and the types that operators give, are fit to be queried about; edits between two neighbouring ones
+ * are one transaction. Every prefix is made in a child, out of the program before the stage. */
 #include <cli/find/bisect.h>
 
 #include <aot/inline.h>
@@ -25,7 +25,7 @@ typedef struct prefix {
   aoth_session_t *s;
   const aoth_stage_t *stage;
   uint32_t n;        /* edits that are made */
-  uint32_t from, to; /* for who looks for fit ones, or describes */
+  uint32_t from, to; /* for code that looks for fit ones, or describes */
 } prefix_t;
 
 /* ---- in a child ---- */
@@ -111,7 +111,7 @@ static aot_status_t describe(void *self, const aoth_request_t *request, json_t *
   AOT_TRY(take(s, &edits));
   AOT_TRY(replay(s->now.prog, &edits, 0, prefix->from));
   aoth_print(s->now.prog, &before);
-  AOT_TRY(aoth_session_journal_begin(s)); /* an inner one: of the edits that are told */
+  AOT_TRY(aoth_session_journal_begin(s)); /* an inner one: of the edits that are reported */
   AOT_TRY(replay(s->now.prog, &edits, prefix->from, prefix->to));
   aoth_journal_print(s->now.prog, &journal);
   aoth_print(s->now.prog, &after);

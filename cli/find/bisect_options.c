@@ -21,7 +21,7 @@ static int same_value(const aot_option_t *option, const aot_opt_value_t *a, cons
   return a->i == b->i;
 }
 
-/* In the child: the stage anew, one option at its default. */
+/* In the child: the stage again, one option at its default. */
 static aot_status_t as_changed(void *self, aoth_session_t *s) {
   const changed_t *c = self;
   aoth_stage_t stage = *c->stage;

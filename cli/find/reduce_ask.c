@@ -41,7 +41,7 @@ static void without_numbers(const char *message, char *out, size_t size) {
   out[n] = 0;
 }
 
-/* The bundle over this text: its exit status, its first error. -1: it cannot be asked. */
+/* The bundle over this text: its exit status, its first error. -1: it cannot be queried. */
 static int ask(aoth_reduce_t *r, const char *text, size_t size, char *out_message, size_t room) {
   aoth_child_t child = AOTH_NO_CHILD;
   aoth_served_t served = {answer_one, r};

@@ -51,7 +51,7 @@ static aot_status_t make_folder(aoth_reduce_t *r) {
 
 /* ---- a try ---- */
 
-/* The program as it is edited: kept where the bundle still fails so, else undone. */
+/* The program as it is edited: stored where the bundle still fails so, else undone. */
 static int keep_or_undo(aoth_reduce_t *r, aot_prog_t *p, int is_edited) {
   aoth_text_t text = {0};
   if (is_edited) aoth_print(p, &text);
@@ -79,7 +79,7 @@ static int same_type(const aot_type_t *a, const aot_type_t *b) {
   return 1;
 }
 
-/* What can stand in a result's place: an operand of its type, or an input. */
+/* What can be in a result's place: an operand of its type, or an input. */
 static aot_value_t stand_in(aot_prog_t *p, aot_graph_t g, const aot_node_info_t *n, const aot_type_t *type) {
   const aot_port_t *in = aoth_graph_inputs(p, g);
   aot_type_t t;
@@ -109,7 +109,7 @@ static aot_status_t new_input(aot_prog_t *p, aot_graph_t g, const aot_type_t *ty
   return aoth_edit_input_add(p, g, AOT_ROLE_USER_INPUT, made.id, &plain, (aot_str_t){NULL, 0}, out);
 }
 
-/* Nobody reads its results, and it is gone. 0: it must stay. */
+/* Nothing reads its results, and it is gone. 0: it must stay. */
 static int erase(aot_prog_t *p, aot_graph_t g, aot_node_t node) {
   aot_node_info_t n = {.struct_size = sizeof n};
   aot_type_t type;
@@ -141,7 +141,7 @@ static uint32_t list_nodes(aot_prog_t *p, node_at_t **out) {
   return n;
 }
 
-/* In order, so that an operand is replaced before its reader is asked what can stand in its place. 0: none could go. */
+/* In order, so that an operand is replaced before its reader is queried what can be in its place. 0: none could go. */
 static int erase_group(aot_prog_t *p, const node_at_t *nodes, uint32_t n) {
   uint32_t n_erased = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -154,7 +154,7 @@ static int erase_group(aot_prog_t *p, const node_at_t *nodes, uint32_t n) {
   return n_erased != 0;
 }
 
-/* Groups of `size`, from the end on: what nobody reads any more goes before what it read. Answers whether any went. */
+/* Groups of `size`, from the end on: what nothing reads any more goes before what it read. Answers whether any went. */
 static int try_groups(aoth_reduce_t *r, aot_prog_t *p, uint32_t size) {
   node_at_t *nodes;
   const uint32_t n = list_nodes(p, &nodes);

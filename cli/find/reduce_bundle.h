@@ -2,7 +2,7 @@
  * error but for its numbers.
  *
  *     reduce_bundle.c  outputs, then nodes, in ever smaller groups; edits of the program, each tried and kept or undone
- *     reduce_text.c    what no edit does: leaves that nobody reads, sizes, dtypes; on the program's text
+ *     reduce_text.c    what no edit does: unused leaves, sizes, dtypes; on the program's text
  *     reduce_ask.c     does it still fail so? `aothost replay` in a child (child.h)
  *
  * Groups are halved as in Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input" (2002); what is
@@ -16,7 +16,7 @@
 typedef struct aoth_reduce {
   aoth_cli_t *cli;
   const char *bundle;
-  char folder[448];  /* the bundle with the program that is asked about; "": none */
+  char folder[448];  /* the bundle with the program that is queried about; "": none */
   int status;        /* that the bundle ends with */
   char message[512]; /* its first error, numbers left out */
   char said[512];    /* as it was said */
@@ -26,9 +26,9 @@ typedef struct aoth_reduce {
   aoth_text_t text; /* the smallest program so far */
 } aoth_reduce_t;
 
-/* AOT_OK: text, and status; status 0: nothing fails, and text is empty. Else told. */
+/* AOT_OK: text, and status; status 0: nothing fails, and text is empty. Else reported. */
 aot_status_t aoth_reduce_run(aoth_reduce_t *r, aoth_cli_t *cli, const char *bundle);
-/* The bundle with the smaller program, in a folder that is made. Told. */
+/* The bundle with the smaller program, in a folder that is made. Reported. */
 aot_status_t aoth_reduce_write(const aoth_reduce_t *r, const char *folder, aoth_sink_t *sink);
 void aoth_reduce_deinit(aoth_reduce_t *r);
 

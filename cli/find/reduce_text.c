@@ -1,5 +1,5 @@
 /* On the text of a program (docs/IR.md), which is a statement a line as it is printed. Whether a changed text is a
- * program at all is for the one who is asked. */
+ * program at all is for the one who is queried. */
 #include <cli/find/reduce_bundle.h>
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ static int keep_if_fails(aoth_reduce_t *r, aoth_text_t *text) {
   return 0;
 }
 
-/* ---- ports and leaves that nobody reads ---- */
+/* ---- ports and unused leaves ---- */
 
 static void drop_none_outputs(aoth_reduce_t *r) {
   aoth_text_t text = {0};
@@ -110,7 +110,7 @@ static void without_types(const char *line, const char *end, aoth_text_t *out) {
   }
 }
 
-/* Every number `from` that stands alone in brackets or between commas becomes `to`; in nodes types are left to
+/* Every number `from` that is alone in brackets or between commas becomes `to`; in nodes types are left to
  * inference. */
 static void with_size(const char *all, long from, long to, aoth_text_t *out) {
   aoth_text_t bare = {0};

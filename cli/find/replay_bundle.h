@@ -7,8 +7,8 @@
 
 #define AOTH_BUNDLE_CALL "call.safetensors" /* in a bundle of a run that failed */
 
-/* Status of what fails, told; AOT_OK: nothing does. The variables that units had read are set as they were then; the
- * session is made here. */
+/* Status of what fails, reported; AOT_OK: nothing does. The variables that units had read are set as they were then;
+ * the session is made here. */
 aot_status_t aoth_replay(aoth_cli_t *cli, const char *bundle);
 
 #endif

@@ -1,4 +1,4 @@
-/* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
+/* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers report. */
 #include <cli/base/commands.h>
 #include <device/hetero/hetero.h>
 #include <cli/inspect/moves_view.h>
@@ -221,7 +221,7 @@ static const struct {
                {AOT_HELD_GRADIENT, "gradient"}};
 #define N_HOLDERS (sizeof holders / sizeof *holders)
 
-/* Of a partitioned program: the forward's outputs, and who holds each slot; n_slots 0 for any other. */
+/* Of a partitioned program: the forward's outputs, and which owns each slot; n_slots 0 for any other. */
 typedef struct slots {
   const aot_port_t *ports;
   uint32_t n_ports, n_slots;

@@ -19,7 +19,7 @@ typedef struct query {
   aoth_pipeline_t *pipeline; /* NULL: a program */
   aoth_stage_t *stages;      /* the pipeline's, or those of the command line */
   uint32_t n_stages, n_asked;
-  aoth_stage_t asked[MAX_ASKED]; /* units that are asked, in the order in which they are shown */
+  aoth_stage_t asked[MAX_ASKED]; /* units that are queried, in the order in which they are shown */
   aoth_memory_view_t views[MAX_ASKED];
   double fraction; /* of a budget given as one; 0: none */
   uint64_t budget; /* bytes; 0: none yet */
@@ -121,7 +121,7 @@ static aot_status_t run_program(query_t *a) {
   return aoth_session_run_list(s, a->stages, a->n_stages);
 }
 
-/* ---- who is asked ---- */
+/* ---- who is queried ---- */
 
 /* The last stage of this kind. NULL: none. */
 static const aoth_stage_t *stage_of(const query_t *a, const char *kind) {

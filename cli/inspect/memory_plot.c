@@ -39,7 +39,7 @@ typedef struct panel {
   double x, y, w, h; /* of the area that is drawn in */
   uint64_t top;      /* bytes at its upper edge */
   uint32_t n_columns;
-  uint64_t at[COLUMNS];   /* the step that stands for each */
+  uint64_t at[COLUMNS];   /* the step that represents each */
   uint64_t base[COLUMNS]; /* bytes drawn so far */
   aoth_point_t points[2 * 2 * COLUMNS];
 } panel_t;
@@ -48,7 +48,7 @@ static double y_of(const panel_t *p, double bytes) { return p->y + p->h - p->h *
 static double x_of(const panel_t *p, double step) { return p->x + p->w * step / (double)p->v->plan.n_steps; }
 static double left_of(const panel_t *p, uint32_t column) { return p->x + p->w * column / p->n_columns; }
 
-/* One layer on what lies below; gaps divide it. */
+/* One layer on what is below; gaps divide it. */
 static void draw_layer(panel_t *p, const uint64_t *heights, const char *classes, const char *tip, aoth_text_t *out) {
   for (uint32_t begin = 0; begin < p->n_columns;) {
     uint32_t end = begin;
@@ -202,7 +202,7 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
   aoth_svg_line(out, "am-split", x, p->y - 16, x, p->y + p->h);
   aoth_svg_text(out, "am-s am-m", (x + p->x + p->w) / 2, p->y - 6,
                 p->v->n_updates ? "backward; updates where marked" : "backward");
-  for (uint32_t c = 0, n; c < p->n_columns; c += n ? n : 1) { /* columns that stand together make one mark */
+  for (uint32_t c = 0, n; c < p->n_columns; c += n ? n : 1) { /* columns that are together make one mark */
     for (n = 0; c + n < p->n_columns && aoth_memory_has_update(p->v, c + n, p->n_columns);) n++;
     if (n) aoth_svg_rect(out, "am-update", p->x + p->w * c / p->n_columns, p->y - 3, p->w * n / p->n_columns, 3);
   }
@@ -210,7 +210,7 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
 
 /* ---- what is marked ---- */
 
-/* Labels stand at the left, where a step has little alive; of two lines the upper one's above it, the lower one's
+/* Labels are at the left, where a step has little alive; of two lines the upper one's above it, the lower one's
  * below. */
 static void draw_level(const panel_t *p, const char *line, const char *classes, double y, int above, const char *text,
                        aoth_text_t *out) {

@@ -12,7 +12,7 @@ aot_status_t aoth_memory_svg(const aoth_memory_report_t *r, aoth_text_t *out);
 /* A page with the picture and a table of the r->top largest holders of each plan. Nothing comes from the network. */
 aot_status_t aoth_memory_html(const aoth_memory_report_t *r, aoth_text_t *out);
 
-/* For other pages with such pictures: the script that shows a band's name beside the pointer (in the body, behind
+/* For other pages with such pictures: the script that shows a band's name next to the pointer (in the body, after
  * them), the style of tables of class "am-table" and of the tip, and the table of a plan's r->top largest holders. */
 const char *aoth_memory_script(void);
 const char *aoth_memory_style(void);

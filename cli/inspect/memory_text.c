@@ -169,7 +169,7 @@ aot_status_t aoth_memory_print(const aoth_memory_report_t *r, aoth_arena_t *aren
   uint64_t top = 0;
   for (uint32_t i = 0; i < r->n_views; i++)
     if (r->views[i].plan.peak_nbytes > top) top = r->views[i].plan.peak_nbytes;
-  if (r->budget > top && r->budget / 2 < top) top = r->budget; /* a budget far above is told, not drawn */
+  if (r->budget > top && r->budget / 2 < top) top = r->budget; /* a budget far above is reported, not drawn */
   for (uint32_t i = 0; i < r->n_views; i++) {
     const aoth_memory_view_t *v = &r->views[i];
     aoth_text_f(out, "%s%s: memory of a step%s, as %s tells it\n", i ? "\n" : "", r->file,

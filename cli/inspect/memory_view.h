@@ -1,7 +1,7 @@
 /* A memory plan (aot.memory/1) as people see it: every buffer with the name, type, operator and module of its value,
  * bytes alive by step, the largest holders at the peak. What memory_text.c, memory_json.c and memory_plot.c write.
  *
- *     bytes  held: arena and all that is not given back (plan.peak_nbytes)
+ *     bytes  held: arena and all that is not returned (plan.peak_nbytes)
  *       |      alive: the sum of the buffers at a step; most at plan.peak_step
  *       |   ..__/^\.
  *       +------------> steps
@@ -26,7 +26,7 @@ typedef struct aoth_holder {
 } aoth_holder_t;
 
 typedef struct aoth_memory_view {
-  const char *title; /* the unit that tells it */
+  const char *title; /* the unit that reports it */
   aot_memory_plan_t plan;
   const aoth_holder_t *holders; /* plan.n_buffers, in the plan's order */
   const uint32_t *largest;      /* n_largest holders alive at plan.peak_step, largest first */
@@ -34,12 +34,12 @@ typedef struct aoth_memory_view {
   const uint64_t *alive;    /* by step, bytes */
   uint64_t peak_alive;      /* alive[plan.peak_step] */
   const char *peak_at;      /* operator and module of that step, "OP in h.0.attn"; "" */
-  int is_step_graph;        /* one graph of forward, backward and update, whose steps stand between each other */
-  uint64_t n_updates;       /* steps of the update among those behind the forward */
+  int is_step_graph;        /* one graph of forward, backward and update, whose steps are between each other */
+  uint64_t n_updates;       /* steps of the update among those after the forward */
   const uint8_t *is_update; /* by step */
 } aoth_memory_view_t;
 
-/* Everything lies in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as
+/* Everything is in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as
  * long as the view. title: copied. AOT_E_EXHAUSTED. O(n log n). */
 aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, aoth_arena_t *arena,
                                    aoth_memory_view_t *out);
@@ -50,7 +50,7 @@ extern const int32_t aoth_memory_order[AOTH_MEMORY_KINDS - 1];
 /* bytes alive at a step. O(buffers) */
 void aoth_memory_by_kind(const aoth_memory_view_t *v, uint64_t step, uint64_t out[AOTH_MEMORY_KINDS]);
 
-/* Of n_steps steps drawn in n_columns columns: the step that stands for a column, the one with the most bytes alive, so
+/* Of n_steps steps drawn in n_columns columns: the step that represents a column, the one with the most bytes alive, so
  * that no maximum is lost. n_columns at most n_steps. */
 uint64_t aoth_memory_column(const aoth_memory_view_t *v, uint32_t column, uint32_t n_columns);
 
@@ -73,7 +73,7 @@ const char *aoth_bytes_text(uint64_t nbytes, char out[AOTH_BYTES_SIZE]);
 /* ---- the writers ---- */
 
 typedef struct aoth_memory_report {
-  const char *file; /* that was asked about */
+  const char *file; /* that was queried about */
   const aoth_memory_view_t *views;
   uint32_t n_views;
   uint64_t budget; /* bytes; 0: none */

@@ -185,7 +185,7 @@ static int run_cases(aoth_ops_line_t *line) {
   return n_failed ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;
 }
 
-/* The page tells of failures; they do not make its writing fail. */
+/* The page reports failures; they do not make its writing fail. */
 static int write_page(aoth_ops_line_t *line) {
   json_t *cases = NULL;
   uint32_t n_failed = 0;

@@ -1,6 +1,6 @@
 /* Results of recorded calls that need not agree, by name and with a reason: where PyTorch leaves a choice open, and
- * where what was recorded is known to be further from the truth. A file exceptions.txt beside the cases; a line each, #
- * begins a comment:
+ * where what was recorded is known to be further from the truth. A file exceptions.txt next to the cases; a line each,
+ * # begins a comment:
  *
  *     WHO  RESULT  HOW : REASON
  *     aten.topk.default  output.1  picks 0 along 2=-1 gives 0 : any of equal elements may be named
@@ -28,7 +28,7 @@ typedef struct aoth_case_exceptions {
   uint32_t n;
 } aoth_case_exceptions_t;
 
-/* A file that is not there lists nothing. Lines that cannot be read are told to sink, with their number. */
+/* A file that is not there lists nothing. Lines that cannot be read are reported to sink, with their number. */
 aot_status_t aoth_case_exceptions_read(const char *path, aoth_sink_t *sink, aoth_case_exceptions_t *out);
 void aoth_case_exceptions_deinit(aoth_case_exceptions_t *e);
 /* What is listed for a result of a case, by its id or its operator; NULL: nothing. */

@@ -1,5 +1,5 @@
-/* Recorded calls with a few arguments changed, to see that whatever is asked ends in a result or in an error that is
- * told.
+/* Recorded calls with a few arguments changed, to see that whatever is queried ends in a result or in an error that is
+ * reported.
  *
  * A change is small and likely to be wrong: a dimension, size or number at an edge of its range, a list with an element
  * more or fewer, a tensor of another rank, of size 0, with other strides, or another tensor of the file; an argument

@@ -8,7 +8,7 @@
 #include <cli/ops/op_case_text.h>
 
 /* prog holds the call as `program` wrote it. AOT_OK, AOT_E_INVALID with out_why where the two differ; other errors are
- * told to the program's sink. O(arguments + results). */
+ * reported to the program's sink. O(arguments + results). */
 aot_status_t aoth_case_shares(aot_prog_t *prog, aot_op_t op, const aoth_case_program_t *program, json_t *recorded,
                               char *out_why, size_t capacity);
 

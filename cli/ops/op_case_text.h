@@ -19,7 +19,7 @@ typedef struct aoth_case_program {
 
 /* The tensor that a reference {"t": key ..} means, checked against its storage; 0: there is none such. */
 int aoth_case_tensor(const aoth_st_t *data, json_t *reference, aoth_tensor_t *out);
-/* A number {"i"}, {"f"} (texts inf, -inf, nan too) or {"b"}: kept in *out, dtype told; 0: none. */
+/* A number {"i"}, {"f"} (texts inf, -inf, nan too) or {"b"}: stored in *out, dtype reported; 0: none. */
 int aoth_case_number(json_t *v, double *out, int32_t *out_dtype);
 /* A call of op. 0: the case is malformed, out->why says where. with_grad: float32 inputs, and those with an exact
  * gradient, require one. Deinit out->text always. */

@@ -132,7 +132,7 @@ typedef struct run_state {
   aoth_case_program_t program;
   aoth_step_t *step;
   aoth_case_part_t *part;
-  aoth_case_ways_t *ways; /* NULL: nobody asks */
+  aoth_case_ways_t *ways; /* NULL: nothing asks */
   /* of changed arguments */
   aoth_random_t *random;
   void *copies[AOTH_CASE_TENSORS];
@@ -226,7 +226,7 @@ static int is_large(aot_prog_t *p) {
   return 0;
 }
 
-/* From the case to a step that can be run. 0: told in part. */
+/* From the case to a step that can be run. 0: reported in part. */
 static int build(run_state_t *r, int with_grad) {
   const aoth_case_stages_t *stages = r->stages;
   const aot_op_t op = aoth_ops_find(r->s->ops, aot_str(json_string_value(json_object_get(r->one, "op"))));
@@ -256,7 +256,7 @@ static int build(run_state_t *r, int with_grad) {
 
 /* ---- listed exceptions ---- */
 
-/* Where place `index` along `dim` stands in x, for the element `at` of a result that has x's sizes but for that
+/* Where place `index` along `dim` is in x, for the element `at` of a result that has x's sizes but for that
  * dimension, or lacks it. -1: outside. */
 static int64_t picked_place(const aoth_tensor_t *x, int32_t dim, const aoth_tensor_t *places, const int64_t *at,
                             int64_t index) {
@@ -426,7 +426,7 @@ static int is_zero(const aoth_tensor_t *t) {
   return 1;
 }
 
-/* Null stands for a gradient that PyTorch does not have: none, or zeros. */
+/* Null represents a gradient that PyTorch does not have: none, or zeros. */
 static int compare_gradient(run_state_t *r, const char *path, json_t *recorded) {
   aoth_tensor_t got, wanted;
   char key[32], what[64];

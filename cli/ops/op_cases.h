@@ -1,12 +1,12 @@
 /* Recorded calls of single operators, run through a backend.
  *
- * A file of cases (JSON, docs/PIPELINE.md) names operators, arguments and results; the tensors stand in a safetensors
- * file beside it. Each case becomes a program of one node whose tensor arguments are user inputs. What the opset says
+ * A file of cases (JSON, docs/PIPELINE.md) names operators, arguments and results; the tensors are in a safetensors
+ * file next to it. Each case becomes a program of one node whose tensor arguments are user inputs. What the opset says
  * of the memory that results share is compared, then it runs forward through the backend alone; one with recorded
  * gradients is built again and runs through the stages that make a backward graph.
  *
  * Nothing is left out: a case that cannot run is a failure with its reason, a result that need not agree is listed with
- * its own. Complaints of plugins are kept from the terminal, the first becomes the reason. */
+ * its own. Complaints of plugins are withheld from the terminal, the first becomes the reason. */
 #ifndef AOTH_OP_CASES_H
 #define AOTH_OP_CASES_H
 
@@ -55,8 +55,8 @@ typedef struct aoth_case_result {
 
 typedef struct aoth_op_cases aoth_op_cases_t;
 
-/* data NULL: data.safetensors beside `path`. exceptions.txt beside `path`, if there is one, is read too. Trouble with
- * the files is told to sink. */
+/* data NULL: data.safetensors next to `path`. exceptions.txt next to `path`, if there is one, is read too. Trouble with
+ * the files is reported to sink. */
 aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t *sink, aoth_op_cases_t **out);
 void aoth_op_cases_close(aoth_op_cases_t *c); /* NULL is fine */
 uint32_t aoth_op_cases_count(const aoth_op_cases_t *c);

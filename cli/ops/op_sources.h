@@ -1,4 +1,4 @@
-/* Where operators are defined. Beside a plugin ID.so there may be a text ID.sources (cmake/operator_sources.awk writes
+/* Where operators are defined. Next to a plugin ID.so there may be a text ID.sources (cmake/operator_sources.awk writes
  * those of this tree), a line "operator TAB what TAB file:line" each: schema, decomposition, derivative rule, kernel,
  * loop row. "shape:RULE" in place of an operator gives the function of a shape rule. */
 #ifndef AOTH_OP_SOURCES_H

@@ -134,7 +134,7 @@ static int compare_units(const void *a, const void *b) {
   return strcmp(((const aoth_coverage_t *)a)->unit->id, ((const aoth_coverage_t *)b)->unit->id);
 }
 
-/* Units stand in the order of their ids, wherever their files were found. */
+/* Units are in the order of their ids, wherever their files were found. */
 static aot_status_t ask_units(aoth_ops_table_t *t) {
   for (uint32_t i = 0; i < t->line->backends.n; i++) {
     aoth_stage_t stage;
@@ -204,7 +204,7 @@ aoth_op_answer_t aoth_op_gradient(const aoth_coverage_t *c, const aoth_op_row_t 
   return (aoth_op_answer_t){"no", "no rule"};
 }
 
-/* Of an operator that a backend does not name and that nothing takes apart. */
+/* Of an operator that a backend does not name and that nothing decomposes. */
 static const char *not_native(const aot_op_desc_t *d) {
   if (d->flags & AOT_OP_COLLECTIVE) return "a collective";
   if (d->flags & AOT_OP_RANDOM) return "draws random numbers";

@@ -31,8 +31,8 @@ typedef struct aoth_ops_table {
   aoth_op_sources_t sources; /* read for -v and --json */
 } aoth_ops_table_t;
 
-/* Opens every opset and asks every pass and backend found, or the backends of the command line. Zero-initialise with
- * line and s; trouble is told to the line's sink. O(operators x log names x units). */
+/* Opens every opset and queries every pass and backend found, or the backends of the command line. Zero-initialise with
+ * line and s; trouble is reported to the line's sink. O(operators x log names x units). */
 aot_status_t aoth_ops_table_make(aoth_ops_table_t *t);
 void aoth_ops_table_deinit(aoth_ops_table_t *t);
 

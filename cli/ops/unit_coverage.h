@@ -19,8 +19,8 @@ typedef struct aoth_coverage {
   int told; /* 0: the unit does not say what it handles */
 } aoth_coverage_t;
 
-/* Creates the unit with its defaults, asks, destroys it. An opset without the extension handles what it defines. A unit
- * that needs_options cannot be asked: *out stays untold. */
+/* Creates the unit with its defaults, queries, destroys it. An opset without the extension handles what it defines. A
+ * unit that needs_options cannot be queried: *out stays untold. */
 aot_status_t aoth_unit_coverage(aoth_session_t *s, const aoth_unit_t *unit, aoth_coverage_t *out);
 int aoth_unit_needs_options(const aoth_unit_t *unit);                      /* it has options without a default */
 int aoth_covers(const aoth_coverage_t *c, aot_str_t op);                   /* O(log n) */

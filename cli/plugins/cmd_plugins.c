@@ -181,7 +181,7 @@ static json_t *left_out_json(const aoth_coverage_t *c) {
   return list_of;
 }
 
-/* One unit, told or added to out. Only -v creates it: that is where the operators are known. */
+/* One unit, reported or added to out. Only -v creates it: that is where the operators are known. */
 static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_text) {
   aoth_session_t *s = cli->session;
   aot_status_t status = aoth_plugin_open(s->registry, u->plugin, s->arena, NULL, cli->sink);

@@ -1,4 +1,4 @@
-/* aothost sign: whoever ships a plugin vouches for its file. */
+/* aothost sign: code that ships a plugin vouches for its file. */
 #include <cli/base/commands.h>
 
 #include <config/pipeline.h>

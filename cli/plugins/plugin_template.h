@@ -21,11 +21,11 @@ typedef struct aoth_templates {
   const char *titles[AOTH_MOST_TEMPLATES]; /* the first line of the README */
 } aoth_templates_t;
 
-/* Beside the program's own folder: PREFIX/bin, PREFIX/share. AOT_E_NOT_FOUND: told. */
+/* Next to the program's own folder: PREFIX/bin, PREFIX/share. AOT_E_NOT_FOUND: reported. */
 aot_status_t aoth_templates_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_templates_t *out);
 
 /* Makes the folder, which must not be there. name: the plugin's. out_files: names of what was written, a line. What
- * fails leaves nothing behind. */
+ * fails leaves nothing over. */
 aot_status_t aoth_template_copy(const aoth_templates_t *t, const char *kind, const char *name, const char *folder,
                                 aoth_arena_t *arena, aoth_sink_t *sink, const char **out_files);
 

@@ -19,7 +19,7 @@ typedef struct aoth_stage_checks {
 /* watch is to be the session's from before it is made; begin once the session knows its pipeline. */
 void aoth_stage_checks_init(aoth_stage_checks_t *c);
 aot_status_t aoth_stage_checks_begin(aoth_stage_checks_t *c, aoth_session_t *s, const aoth_run_spec_t *run);
-/* The compiled program itself, against the last of what was compared. AOTH_E_PLUGIN: told. The step is reset. */
+/* The compiled program itself, against the last of what was compared. AOTH_E_PLUGIN: reported. The step is reset. */
 aot_status_t aoth_stage_checks_step(aoth_stage_checks_t *c, aoth_step_t *step, const char *backend);
 void aoth_stage_checks_print(const aoth_stage_checks_t *c, FILE *out); /* one line */
 void aoth_stage_checks_deinit(aoth_stage_checks_t *c);

@@ -46,7 +46,7 @@ static json_t *diagnostics(const char *text) {
   return list;
 }
 
-/* Several backends, in the order in which they are asked. */
+/* Several backends, in the order in which they are queried. */
 static void print_preference(const aoth_pipeline_t *p, FILE *out) {
   const char *before = "backends, the preferred one first: ";
   for (uint32_t i = 0; p->assign.unit && i < p->n_stages; i++) {

@@ -71,7 +71,7 @@ static aot_status_t check_compiled(aoth_run_t *r) {
   return AOT_OK;
 }
 
-/* Training, and after it one call when the file asks for outputs; without training one call. */
+/* Training, and after it one call when the file requests outputs; without training one call. */
 static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
   AOT_TRY(check_first(r, flags));

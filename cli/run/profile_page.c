@@ -87,7 +87,7 @@ static void find_lanes(picture_t *p) {
   }
 }
 
-/* Of the graphs that run most often: the last run of another may lie far back. */
+/* Of the graphs that run most often: the last run of another may be far back. */
 static int is_shown(const picture_t *p, const aoth_profile_line_t *l) {
   return l->last_at && l->n_runs >= p->v->n_runs;
 }

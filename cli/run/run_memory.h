@@ -4,7 +4,7 @@
 
 #include <cli/run/run_report.h>
 
-/* Notes behind the error. Without a plan of the backend's there are none; a program out of the cache has no nodes that
+/* Notes after the error. Without a plan of the backend's there are none; a program out of the cache has no nodes that
  * could be named. */
 void aoth_run_tell_memory(const aoth_run_t *r);
 

@@ -66,7 +66,7 @@ static uint64_t sum_up(aoth_profile_line_t *lines, uint64_t n, int (*same)(const
   return n_sums;
 }
 
-/* A loop, or loops that run as one, are made for the last of the nodes that they compute: which one that is tells
+/* A loop, or loops that run as one, are made for the last of the nodes that they compute: which one that is reports
  * little of all their like. */
 static void sum_all(aoth_profile_view_t *v) {
   for (uint64_t i = 0; i < v->n_steps; i++) {

@@ -25,7 +25,7 @@ typedef struct aoth_profile_view {
   uint64_t n_sums, n_modules, n_steps;         /* slowest first */
 } aoth_profile_view_t;
 
-/* Everything lies in the arena. A failure is told. */
+/* Everything is in the arena. A failure is reported. */
 aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_profile_view_t *out);
 void aoth_profile_print(const aoth_profile_view_t *v, FILE *out);
 struct json_t;

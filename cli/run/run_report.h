@@ -1,4 +1,4 @@
-/* What `aothost run` tells about a run: stages, losses, memory; for people and as JSON. */
+/* What `aothost run` reports about a run: stages, losses, memory; for people and as JSON. */
 #ifndef AOTH_RUN_REPORT_H
 #define AOTH_RUN_REPORT_H
 
@@ -8,7 +8,7 @@
 #include <step/step.h>
 #include <trainer/train.h>
 
-/* What a rank tells the others of itself. */
+/* What a rank reports the others of itself. */
 typedef struct aoth_rank_row {
   uint64_t leaf_nbytes, arena_nbytes, peak_nbytes, gathered_nbytes, scattered_nbytes, spent_ns, waited_ns;
 } aoth_rank_row_t;
@@ -20,9 +20,9 @@ typedef struct aoth_run {
   aoth_step_t *step;                  /* NULL: not compiled */
   FILE *out;                          /* text for people; NULL: none */
   int trained, called;                /* which parts ran */
-  const aoth_profile_view_t *profile; /* --profile; NULL: not asked for */
+  const aoth_profile_view_t *profile; /* --profile; NULL: not requested */
   aoth_train_result_t train;
-  struct aoth_stage_checks *checks; /* --check-stages; NULL: not asked for */
+  struct aoth_stage_checks *checks; /* --check-stages; NULL: not requested */
   aoth_rank_row_t *ranks;           /* of several, one each; the caller frees them. NULL: there is one, or they fail */
 } aoth_run_t;
 

@@ -166,7 +166,7 @@ static void print_row(const line_t *l, FILE *out, const json_t *row, const json_
   fflush(out); /* long work: each row is progress */
 }
 
-/* What a file ID.conventions beside a plugin says of an operator; NULL: nothing. */
+/* What a file ID.conventions next to a plugin says of an operator; NULL: nothing. */
 static const aoth_op_source_t *convention_of(const line_t *l, const char *op) {
   for (uint32_t i = 0; i < l->conventions.n; i++)
     if (fnmatch(l->conventions.rows[i].op, op, 0) == 0) return &l->conventions.rows[i];

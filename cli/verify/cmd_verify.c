@@ -131,7 +131,7 @@ static double coarsest_rounding(aot_prog_t *p) {
 /* The files of one comparison. records: of the float64 step; NULL: there are none. */
 typedef struct files {
   aoth_st_t *expected, *inputs, *records;
-  int is_of_expectation; /* records stand beside the expectation file, not beside that of the inputs */
+  int is_of_expectation; /* records are next to the expectation file, not in addition to that of the inputs */
 } files_t;
 
 static aot_status_t open_records(const verify_t *v, aoth_cli_t *cli, const char *expectation, files_t *f) {

@@ -8,7 +8,7 @@
  * Cotangents and directions are random: a wrong product passes only if its error is below the tolerance of the
  * gradient's norm. Steps are 1e-4 .. 1e-7; the first that agrees counts. A disagreement is an error only if the
  * differences of two steps agree, and the one-sided ones; otherwise the function has a kink there (relu at 0, ties of
- * max), and the node is checked once more next to the given values. */
+ * max), and the node is checked again next to the given values. */
 #ifndef AOTH_GRADCHECK_H
 #define AOTH_GRADCHECK_H
 

@@ -1,5 +1,5 @@
 /* Is a difference from recorded results rounding? Judged by what PyTorch computes in float64 for the same step: a file
- * beside the expectation file (tools/float64_records.py writes it; docs/RUN.md, section 6, has keys and rule).
+ * next to the expectation file (tools/float64_records.py writes it; docs/RUN.md, section 6, has keys and rule).
  *
  * With e the float64 result of n elements, D the largest distance of PyTorch's own runs in the model's precision from
  * it (distance.KEY of the file), and u the dtype's rounding (tolerance.h), all in Euclidean norms:
@@ -8,9 +8,9 @@
  *     noise: |ours - e| <= limit and |recorded - e| <= limit
  *
  * D says how much of e the precision resolves. Where the limit exceeds a quarter of |e|, 30 % would pass, and soon an
- * opposite sign, a factor of two or zeros; there nothing is judged, unless the limit is small beside the results of its
- * kind (the gradient of a bias before a batch norm, zero but for rounding). In float16 and bfloat16 the factor is 3 and
- * the limit at most half of |e|.
+ * opposite sign, a factor of two or zeros; there nothing is judged, unless the limit is small next to the results of
+ * its kind (the gradient of a bias before a batch norm, zero but for rounding). In float16 and bfloat16 the factor is 3
+ * and the limit at most half of |e|.
  *
  * PyTorch judges its own compilers in this way: torch/_dynamo/utils.py, same(.., fp64_ref): RMSE from float64 of at
  * most 2 to 10 times that of eager mode, 3 in halves. */

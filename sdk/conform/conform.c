@@ -45,7 +45,7 @@ typedef struct trial_call {
   const aoth_rule_t *rule;
 } trial_call_t;
 
-/* In the child. What it says stands in memory that both see, so that its last words are there should it die. */
+/* In the child. What it says is in memory that both see, so that its last words are there should it die. */
 static aot_status_t answer_trial(void *self, const aoth_request_t *request, json_t *answer) {
   const trial_call_t *y = self;
   aoth_trial_t *t = y->c->shared;

@@ -10,7 +10,7 @@
  *     conform_device.c, conform_communicator.c, conform_import.c      rules of those kinds; of devices also
  *     conform_device_memory.c, conform_queues.c, conform_host_work.c,
  *                           of communicators conform_collectives.c, conform_ranks_wrong.c
- *     conform_calls.[ch]    calls of operators that nobody has to write
+ *     conform_calls.[ch]    calls of operators that nothing has to write
  *     conform_tried_device.[ch]    a device, its calls judged
  *     conform_ranks.[ch]    ranks as threads, or as processes
  *
@@ -35,7 +35,7 @@ typedef struct aoth_conform_texts {
   uint32_t n;
 } aoth_conform_texts_t;
 
-/* What is asked on the command line. */
+/* What is queried on the command line. */
 typedef struct aoth_conform_line {
   const char *plugin; /* a file, or the id of a unit: its plugin's file */
   const char *kind, *unit;
@@ -55,12 +55,12 @@ typedef struct aoth_conform {
   aoth_conform_programs_t programs;
   const char *broken[8]; /* n_broken classes of programs in which the unit that is tried has failed */
   uint32_t n_broken;
-  struct aoth_trial *shared; /* of the trial that goes on: child and parent see it */
+  struct aoth_trial *shared; /* of the trial that continues: child and parent see it */
   uint32_t n_rules[5];       /* by AOTH_CONFORM_*, over all units */
   json_t *units; /* {unit, kind, rules: [{rule, name, verdict, trials, passed, refused, why, trial, about, again}]} */
 } aoth_conform_t;
 
-/* AOT_OK: the report is in n_rules and units, and printed unless quiet. Else told: usage, input. */
+/* AOT_OK: the report is in n_rules and units, and printed unless quiet. Else reported: usage, input. */
 aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_session_t *s, const aoth_conform_line_t *line);
 void aoth_conform_deinit(aoth_conform_t *c);
 

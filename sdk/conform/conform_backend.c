@@ -1,4 +1,4 @@
-/* Rules of backends: what they answer when asked, the bytes that they make, and where those run. */
+/* Rules of backends: what they answer when queried, the bytes that they make, and where those run. */
 #include <sdk/conform/conform_backend_run.h>
 
 #include <aot/inline.h>
@@ -53,7 +53,7 @@ static void check_verdicts(query_t *a) {
       if (n.id < a->n_nodes && !a->has_verdict[n.id]) fail_at(a, n, "it gives no verdict on a node");
 }
 
-/* The unit asked about the session's program. 0: the trial has ended. */
+/* The unit queried about the session's program. 0: the trial has ended. */
 static int query(aoth_trial_t *t, query_t *a) {
   *a = (query_t){.t = t, .n_nodes = aoth_graph_n_nodes(t->s->now.prog)};
   a->sink = (aot_verdict_sink_t){.head = {.struct_size = sizeof a->sink, .self = a}, .put = put};

@@ -33,7 +33,7 @@ uint32_t aoth_call_tensor(const aot_op_desc_t *d, uint32_t arg) {
 int aoth_call_is_float(uint32_t way) { return ways[way].is_float; }
 int aoth_call_is_f64(uint32_t way) { return ways[way].is_f64; }
 
-/* What stands for an argument that is no tensor. NULL: nothing is known that would. */
+/* What represents an argument that is no tensor. NULL: nothing is known that would. */
 static const char *other_argument(const aot_schema_arg_t *a) {
   switch (a->type) {
     case AOT_STYPE_SCALAR:

@@ -1,4 +1,4 @@
-/* Calls of operators that nobody has to write: arguments made up from the rows of the schema, as text of programs.
+/* Calls of operators that nothing has to write: arguments made up from the rows of the schema, as text of programs.
  * Tensors are %a0, %a1, .. in the order of the arguments; what has a default, or may be absent, is left out. */
 #ifndef AOTH_CONFORM_CALLS_H
 #define AOTH_CONFORM_CALLS_H

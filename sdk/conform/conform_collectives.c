@@ -189,7 +189,7 @@ static int reduces_nan(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
          are_nan_reduced(r, b, reduce);
 }
 
-/* 0: it has failed, or, told, there is no such reduction; either way the group is over. */
+/* 0: it has failed, or, reported, there is no such reduction; either way the group is over. */
 static int reduces(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
   static const uint64_t counts[] = {0, 1, N_ELEMENTS};
   aot_collective_t c = {.kind = AOT_COLLECTIVE_ALL_REDUCE, .reduce = reduce, .dtype = b->dtype};
@@ -313,7 +313,7 @@ static void drop_queue(aoth_rank_t *r, const queue_t *q) {
   q->d->timeline_destroy(q->d, &r->ctx, q->t);
 }
 
-/* Behind a wait for the host, which fills the bytes after they were put there. */
+/* After a wait for the host, which fills the bytes after they were put there. */
 static void gather_on_queue(aoth_rank_t *r) {
   uint8_t from[100] = {0}, to[100 * AOTH_MOST_RANKS] = {0};
   queue_t q;
@@ -339,7 +339,7 @@ static aot_status_t AOT_CALL fail_work(void *self, aot_status_t before) {
   return before == AOT_OK ? AOT_E_RANGE : before;
 }
 
-/* On rank 0 what it was to come after has failed: nobody waits for ever. */
+/* On rank 0 what it was to come after has failed: nothing waits for ever. */
 static void fail_on_queue(aoth_rank_t *r) {
   uint8_t from[8] = {0}, to[8 * AOTH_MOST_RANKS];
   queue_t q;

@@ -1,4 +1,4 @@
-/* Rules of devices as wholes: what they tell of themselves, threads, their end. */
+/* Rules of devices as wholes: what they report themselves, threads, their end. */
 #include <sdk/conform/conform_tried_device.h>
 
 #include <base/trace.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sdk/conform/conform_host.h>
 
-/* ---- 701: what it tells of itself ---- */
+/* ---- 701: what it reports itself ---- */
 
 static void describes_itself(aoth_tried_t *d) {
   aot_device_info_t info = {.struct_size = sizeof info}, shorter = {.struct_size = 16, .ordinal = 77, .alignment = 77};
@@ -49,7 +49,7 @@ static void write_and_read(aoth_tried_t *d, uint32_t n_rounds, uint32_t seed) {
 
 typedef struct thread {
   aoth_tried_t d;
-  aoth_trial_t own; /* so that what goes wrong is told of each alone */
+  aoth_trial_t own; /* so that what goes wrong is informed of each alone */
   uint32_t number;
   pthread_t id;
 } thread_t;
@@ -189,7 +189,7 @@ static void is_not_alone(aoth_tried_t *d) {
   write_and_read(d, 20, 5);
 }
 
-/* A host without memory: nothing that failed is there, and what is asked again goes well. */
+/* A host without memory: nothing that failed is there, and what is queried again goes well. */
 static void does_without_memory(aoth_tried_t *d) {
   aot_buffer_t b;
   aot_queue_t *q;
@@ -222,7 +222,7 @@ void aoth_rule_devices(aoth_trial_t *t) {
 
 /* ---- 709, 710: its end ---- */
 
-/* What the host leaves behind when it gives up. */
+/* What the host leaves after when it gives up. */
 void aoth_rule_left_behind(aoth_trial_t *t) {
   aoth_instance_t unit;
   aoth_tried_t d;
@@ -242,7 +242,7 @@ void aoth_rule_left_behind(aoth_trial_t *t) {
   aoth_instance_destroy(t->s, t->stage, &unit);
 }
 
-/* Queues, a timeline, buffers, moves, and all given back. */
+/* Queues, a timeline, buffers, moves, and all returned. */
 static int use_once(aoth_trial_t *t, void *self) {
   aoth_tried_t *d = self;
   d->raised = 0;

@@ -1,4 +1,4 @@
-/* Rules of backends: what their executables do beside the right thing once. */
+/* Rules of backends: what their executables do next to the right thing once. */
 #include <sdk/conform/conform_tried_exe.h>
 
 #include <aot/inline.h>
@@ -132,7 +132,7 @@ void aoth_rule_failed_before(aoth_trial_t *t) {
 
 /* ---- 610: waits and signals ---- */
 
-/* The submission stands behind a point of the host's while another queue writes its inputs; a third one reads its
+/* The submission follows a point of the host's while another queue writes its inputs; a third one reads its
  * outputs as soon as its signal is there. */
 void aoth_rule_waits(aoth_trial_t *t) {
   aoth_tried_exe_t x;

@@ -11,7 +11,7 @@
 typedef struct work {
   uint64_t address; /* of a byte that it raises by one; 0: none */
   uint32_t n_calls;
-  uint32_t number, *order; /* order: counts calls; number: what it stood at */
+  uint32_t number, *order; /* order: counts calls; number: what it was at */
   aot_status_t before, answer;
 } work_t;
 

@@ -50,7 +50,7 @@ typedef struct call {
   char message[300];
 } call_t;
 
-/* How a tensor lies: row by row; the other way round; with gaps and behind an offset; each row the same memory. */
+/* How a tensor lies: row by row; the other way round; with gaps and after an offset; each row the same memory. */
 enum { DENSE, TURNED, GAPS, REPEATED, N_LAYOUTS };
 static const char *const layouts[N_LAYOUTS] = {"row by row", "column by column", "with gaps, behind an offset",
                                                "with rows that are one in memory"};
@@ -80,7 +80,7 @@ static int make_tensor(aoth_trial_t *t, aot_value_t v, int layout, aoth_tensor_t
   return out->data != NULL;
 }
 
-/* By its place, not by how it lies; integers stay small, as indices do. */
+/* By its place, not by how it is laid out; integers stay small, as indices do. */
 static void fill_tensor(const aoth_tensor_t *x, uint32_t seed) {
   aoth_walk_t w;
   uint32_t i = seed;
@@ -88,7 +88,7 @@ static void fill_tensor(const aoth_tensor_t *x, uint32_t seed) {
     aoth_tensor_store(x->dtype, w.at[0], aot_dtype_is_float(x->dtype) ? (i * 37 % 19) * 0.25 - 1.5 : i % 2);
 }
 
-/* What lies otherwise than row by row: all tensors, or one, results counted behind arguments. */
+/* What lies otherwise than row by row: all tensors, or one, results counted after arguments. */
 #define ALL_TENSORS UINT32_MAX
 typedef struct layouts {
   uint32_t which;
@@ -299,7 +299,7 @@ static void run_in_threads(aoth_trial_t *t, const aot_kernel_t *k, const aot_op_
     for (uint32_t n = 0; n < wanted[i].n_tensors; n++) {
       if (aot_dtype_is_float(wanted[i].tensors[n].dtype)) fill_tensor(&wanted[i].tensors[n], 3 * i + n);
       copy_tensor(&r[i].call.tensors[n], &wanted[i].tensors[n]);
-      if (wanted[i].is_written[n]) return; /* it would go on from what it has written */
+      if (wanted[i].is_written[n]) return; /* it would continue from what it has written */
     }
     if (!run_kernel(t, k, &wanted[i])) return;
     r[i].k = k;
@@ -322,8 +322,8 @@ static aot_status_t no_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_result
   return AOT_E_NOT_FOUND;
 }
 
-/* In the oracle's process: the stage functionalize is told that no operator has a functional form, so that it runs on
- * copies. */
+/* In the oracle's process: the stage functionalize is reported that no operator has a functional form, so that it runs
+ * on copies. */
 static aot_status_t hide_forms(void *self, aoth_session_t *s) {
   static aot_edit_api_t edit;
   aoth_stage_t stage;
@@ -466,7 +466,7 @@ void aoth_rule_functional_forms(aoth_trial_t *t) {
 
 /* ---- 506: decompositions ---- */
 
-/* In the oracle's process: the first node taken apart by its opset. */
+/* In the oracle's process: the first node decomposed by its opset. */
 static aot_status_t take_apart(void *self, aoth_session_t *s) {
   aot_prog_t *p = s->now.prog;
   const aot_node_t n = aoth_graph_first(p, aoth_graph_graph_find(p, AOT_GRAPH_FORWARD));

@@ -8,7 +8,7 @@
 
 /* ---- schema text: "(Tensor self, int[2] pad=0, *, bool flag=False) -> (Tensor a, Tensor b)" ---- */
 
-/* The piece from *at to the next comma of the list, or its ')'; empty behind the last. */
+/* The piece from *at to the next comma of the list, or its ')'; empty after the last. */
 static aot_str_t next_piece(const char **at, const char *end) {
   int depth = 0, quoted = 0;
   const char *begin = *at;
@@ -49,7 +49,7 @@ static int wrong_arg(aoth_trial_t *t, const aot_op_desc_t *d, const aot_schema_a
   return wrong != NULL;
 }
 
-/* 1: it agrees; 0: told. */
+/* 1: it agrees; 0: reported. */
 static int check_schema(aoth_trial_t *t, const aot_op_desc_t *d) {
   const char *at = d->schema.data, *end = at + d->schema.size;
   uint32_t n = 0;

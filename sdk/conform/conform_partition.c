@@ -1,5 +1,5 @@
-/* Rules of partitions: what stands in the halves, beyond that they compute what the joint graph did (ir/halves.h),
- * which the host holds every partition against. Values are told apart by their numbers (ir/value_numbers.h). */
+/* Rules of partitions: what is in the halves, beyond that they compute what the joint graph did (ir/halves.h),
+ * which the host holds every partition against. Values are distinguished by their numbers (ir/value_numbers.h). */
 #include <sdk/conform/conform_trial.h>
 
 #include <aot/inline.h>
@@ -109,7 +109,7 @@ void aoth_rule_needed(aoth_trial_t *t) {
   aot_prog_t *p = t->s->now.prog;
   uint32_t n_dead = 0, n_dead_now = 0;
   if (joint.id == AOT_NO_ID) return;
-  free(needed_values(p, joint, &n_dead)); /* what the user's own program computes for nobody */
+  free(needed_values(p, joint, &n_dead)); /* what the user's own program computes for nothing */
   if (!aoth_trial_run(t)) return;
   p = t->s->now.prog;
   const aot_graph_t forward = aoth_graph_graph_find(p, AOT_GRAPH_FORWARD);
@@ -215,7 +215,7 @@ static uint32_t budget_option(const aoth_unit_t *u) {
 }
 
 /* What the halves take: the bytes of the slots, by the host's own count, without inputs that have to be saved, sizes
- * that are symbols at their hints; and, where the unit tells it, of all. */
+ * that are symbols at their hints; and, where the unit reports it, of all. */
 typedef struct taken {
   uint64_t saved_nbytes;
   int has_plan;

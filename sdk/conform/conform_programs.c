@@ -24,7 +24,7 @@ static const char *joined(aoth_arena_t *arena, const char *a, const char *betwee
   return kept ? kept : "";
 }
 
-/* "dtype-each.ir": its class is what stands before the first '-'. */
+/* "dtype-each.ir": its class is what precedes the first '-'. */
 static void add_file(aoth_conform_programs_t *out, const char *file, aoth_arena_t *arena) {
   const size_t n_name = strlen(file) - strlen(".ir"), n_class = strcspn(file, "-.");
   const char *class = aoth_arena_text(arena, file, n_class), *name = aoth_arena_text(arena, file, n_name);

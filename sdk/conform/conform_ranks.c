@@ -179,7 +179,7 @@ static void end_as_worst(aoth_trial_t *t, const aoth_rank_t *ranks, uint32_t n) 
 const aoth_rank_t *aoth_ranks_run(aoth_trial_t *t, uint32_t n, uint64_t patience_ns, aoth_rank_act_t act,
                                   const void *what) {
   const uint64_t limit =
-      (uint64_t)(t->c->line->timeout / 2 * 1e9); /* so that what hangs is told before the trial is ended */
+      (uint64_t)(t->c->line->timeout / 2 * 1e9); /* so that what hangs is reported before the trial is ended */
   const uint32_t refused = t->n_refused_ranks;
   run_state_t all[AOTH_MOST_RANKS];
   aoth_instance_t unit;

@@ -1,4 +1,4 @@
-/* Rules of communicators: ranks that say something else, go, are late, or ask for what cannot be
+/* Rules of communicators: ranks that say something else, go, are late, or request what cannot be
  * (aot/communicator.h). */
 #include <sdk/conform/conform_ranks.h>
 
@@ -99,7 +99,7 @@ static void die(aoth_rank_t *r) {
   else _exit(0);
 }
 
-/* What rank 1 does once all have joined, while the others go on. */
+/* What rank 1 does once all have joined, while the others continue. */
 static const struct parting {
   const char *about, *named;
   void (*act)(aoth_rank_t *r);
@@ -171,7 +171,7 @@ static void be_the_same(aoth_rank_t *r) { say_rank(r, 0, 2); }
 static const struct mistake {
   const char *about;
   void (*act)(aoth_rank_t *r);
-  uint32_t n, wrong; /* ranks; the one that may not go on */
+  uint32_t n, wrong; /* ranks; the one that may not continue */
 } mistakes[] = {
     {"rank 2 of 2", be_past_the_last, 1, 0},
     {"rank 0 of 2 and rank 1 of 3", be_of_two_worlds, 2, 1},

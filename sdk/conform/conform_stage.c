@@ -124,7 +124,7 @@ void aoth_rule_edits(aoth_trial_t *t) {
         n_run);
 }
 
-/* ---- a host that does not do what it is asked ---- */
+/* ---- a host that does not do what it is queried ---- */
 
 /* The program of rules that need but one. 0: there is none, and the trial has ended. */
 static int first_program(aoth_trial_t *t) {
@@ -188,7 +188,7 @@ void aoth_rule_two_units(aoth_trial_t *t) {
   if (!aoth_trial_program(t, p) || !aoth_trial_run(t)) return;
   aoth_print(t->s->now.prog, &alone);
   if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &again);
-  if (!are_equal(&alone, &again)) { /* rule 208 tells that */
+  if (!are_equal(&alone, &again)) { /* rule 208 reports that */
     t->end = AOTH_CONFORM_NOT;
   } else if (aoth_trial_judge(t, aoth_instance_try(t->s, t->stage, &other))) {
     if (aoth_trial_program(t, p) && aoth_trial_run(t)) aoth_print(t->s->now.prog, &beside);

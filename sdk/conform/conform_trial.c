@@ -85,7 +85,7 @@ aot_status_t aoth_trial_text(aoth_trial_t *t, const char *text, size_t size) {
   return status;
 }
 
-/* What gives a property, in the order in which pipelines have them; rng stands before the derivatives. */
+/* What gives a property, in the order in which pipelines have them; rng precedes the derivatives. */
 static const struct {
   const char *unit, *kinds;
   uint32_t gives, lacks; /* it runs where something of the former is wanted, on programs that have none of the latter */

@@ -9,7 +9,7 @@ typedef struct aoth_trial {
   aoth_session_t *s;
   const aoth_stage_t *stage; /* the unit, options typed; NULL: the plugin is not open yet */
   uint32_t number;           /* from 0 */
-  uint32_t wants;            /* properties that its program is to have beside those that the unit needs */
+  uint32_t wants;            /* properties that its program is to have in addition to those that the unit needs */
   uint32_t n_refused_ranks;  /* of the unit's trials so far: the least number of ranks that have not joined; 0: none */
   /* what comes of it */
   int end;         /* AOTH_CONFORM_*; REFUSED, NOT: why */
@@ -59,15 +59,15 @@ int aoth_trial_run(aoth_trial_t *t);
 int aoth_trial_judge(aoth_trial_t *t, aot_status_t status);
 /* The first complaint since the child began; "" none. */
 void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size);
-/* A context to call a unit with, of one thread: from here on nothing has been told. Its arena, NULL at first, and what
- * was heard so far go with the trial's process. */
+/* A context to call a unit with, of one thread: from here on nothing has been reported. Its arena, NULL at first, and
+ * what was heard so far go with the trial's process. */
 void aoth_trial_hear(const aoth_trial_t *t, aoth_arena_t **arena, aot_ctx_t *out);
 
 /* What `act` does, in odd surroundings; conform_unit.c. */
 void aoth_trial_with_options(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
 void aoth_trial_without_extension(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
 void aoth_trial_keeps_surroundings(aoth_trial_t *t, void (*act)(aoth_trial_t *t));
-/* `act` a thousand times, fewer of what is dear: no memory of malloc's, descriptor or thread may stay behind. It
+/* `act` a thousand times, fewer of what is dear: no memory of malloc's, descriptor or thread may stay after. It
  * answers 0 when the trial has ended. */
 void aoth_trial_leaves_nothing(aoth_trial_t *t, int (*act)(aoth_trial_t *t, void *self), void *self);
 

@@ -115,7 +115,7 @@ void aoth_tried_drop_queues(aoth_tried_t *d) {
 
 int aoth_tried_begin(aoth_trial_t *t, aoth_instance_t *unit, aoth_tried_t *out) {
   if (!aoth_trial_judge(t, aoth_instance_try(t->s, t->stage, unit))) return 0;
-  const double limit = t->c->line->timeout / 2 * 1e9; /* so that what hangs is told before the trial is ended */
+  const double limit = t->c->line->timeout / 2 * 1e9; /* so that what hangs is reported before the trial is ended */
   *out = (aoth_tried_t){.t = t, .f = &unit->table.device, .self = unit->self};
   out->patience_ns = limit < (double)MOST_NS ? (uint64_t)limit : MOST_NS;
   aoth_tried_hear(out);

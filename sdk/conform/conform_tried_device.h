@@ -11,7 +11,7 @@ typedef struct aoth_tried {
   aoth_trial_t *t;
   const aot_device_t *f, *self; /* its functions, and what they are handed: itself */
   aoth_arena_t *arena;
-  aot_ctx_t ctx; /* of the calls: hears what they tell; over its own arena */
+  aot_ctx_t ctx; /* of the calls: hears what they report; over its own arena */
   aot_queue_t *one, *two;
   aot_timeline_t *line;
   uint64_t raised; /* to what `line` was raised last */
@@ -30,7 +30,7 @@ int aoth_tried_begin(aoth_trial_t *t, aoth_instance_t *unit, aoth_tried_t *out);
 int aoth_tried_make_queues(aoth_tried_t *d); /* and the timeline; 0: the trial has ended */
 void aoth_tried_drop_queues(aoth_tried_t *d);
 
-/* From here on nothing has been told. */
+/* From here on nothing has been reported. */
 void aoth_tried_hear(aoth_tried_t *d);
 void aoth_tried_fail(aoth_tried_t *d, const char *doing, const char *why); /* unless the trial has ended */
 /* A call that is to go well. 0: it has not, and the trial has ended; without memory, or for what it says not to have,
@@ -52,7 +52,7 @@ int aoth_tried_wait(aoth_tried_t *d, aot_queue_t *q, uint64_t value);
 int aoth_tried_signal(aoth_tried_t *d, aot_queue_t *q, uint64_t value);
 int aoth_tried_reaches(aoth_tried_t *d,
                        uint64_t value); /* the host waits for the timeline, as long as it has patience */
-int aoth_tried_finish(aoth_tried_t *d, aot_queue_t *q); /* until all that stands on the queue is done */
+int aoth_tried_finish(aoth_tried_t *d, aot_queue_t *q); /* until all that is on the queue is done */
 /* The host's own, to be judged by the caller. */
 aot_status_t aoth_tried_wait_host(aoth_tried_t *d, uint64_t value, uint64_t limit_ns);
 aot_status_t aoth_tried_signal_host(aoth_tried_t *d, uint64_t value);

@@ -15,7 +15,7 @@ typedef struct aoth_tried_exe {
   aoth_stage_t device_stage;
   const aot_device_t *device;
   aoth_arena_t *arena;
-  aot_ctx_t ctx; /* hears what calls tell */
+  aot_ctx_t ctx; /* hears what calls report */
   const aot_exe_t *self;
   aot_exe_t exe; /* imported */
   aot_queue_t *queue;
@@ -39,12 +39,12 @@ int aoth_tried_load(aoth_trial_t *t, const aoth_stage_t *device, aoth_tried_exe_
 int aoth_tried_drop(aoth_tried_exe_t *x);
 int aoth_tried_bind(aoth_tried_exe_t *x, uint32_t seed, aoth_tried_call_t *out); /* seed: of its inputs */
 int aoth_tried_unbind(aoth_tried_exe_t *x, aoth_tried_call_t *c);
-/* Behind `wait`, if it has a timeline; signals the next point. */
+/* After `wait`, if it has a timeline; signals the next point. */
 int aoth_tried_submit_behind(aoth_tried_exe_t *x, const aoth_tried_call_t *c, aot_point_t wait);
 int aoth_tried_submit(aoth_tried_exe_t *x, const aoth_tried_call_t *c);
 int aoth_tried_wait_all(aoth_tried_exe_t *x);
 int aoth_tried_fetch(aoth_tried_exe_t *x, aoth_tried_call_t *c); /* outputs to the host's copies */
-/* The same by another queue, behind a point of the timeline. */
+/* The same by another queue, after a point of the timeline. */
 int aoth_tried_fetch_by(aoth_tried_exe_t *x, aoth_tried_call_t *c, aot_queue_t *q, uint64_t behind);
 int aoth_tried_refill(aoth_tried_exe_t *x, aoth_tried_call_t *c, uint32_t seed,
                       aot_queue_t *q); /* inputs, by that queue */

@@ -284,7 +284,7 @@ void aoth_trial_with_options(aoth_trial_t *t, void (*act)(aoth_trial_t *t)) {
 
 void aoth_rule_options(aoth_trial_t *t) { aoth_trial_with_options(t, live); }
 
-/* ---- a host that does not do what it is asked ---- */
+/* ---- a host that does not do what it is queried ---- */
 
 void aoth_rule_create_memory(aoth_trial_t *t) {
   aoth_hostile_install(t->c->plugin, t->s->arena);

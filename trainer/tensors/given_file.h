@@ -18,7 +18,7 @@ void aoth_given_numbers(const aoth_st_t *file, uint32_t n, uint32_t *numbers);
 /* The program's input that the file numbers so; `number` itself where it has none. O(log n). */
 uint32_t aoth_given_index(const uint32_t *numbers, uint32_t n, uint32_t number);
 
-/* AOT_E_NOT_FOUND, without a complaint: the file has no input k. AOT_E_INVALID, told: its alias is not understood,
+/* AOT_E_NOT_FOUND, without a complaint: the file has no input k. AOT_E_INVALID, reported: its alias is not understood,
  * names no tensor, or reaches outside it. */
 aot_status_t aoth_given_input(const aoth_st_t *file, uint32_t k, aoth_sink_t *sink, aoth_tensor_t *out);
 

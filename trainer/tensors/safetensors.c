@@ -104,7 +104,7 @@ static int by_name(const void *a, const void *b) {
 static int by_place(const void *a, const void *b) {
   const aoth_tensor_t *x = &((const aoth_st_entry_t *)a)->tensor, *y = &((const aoth_st_entry_t *)b)->tensor;
   if (x->data != y->data) return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
-  return x->nbytes < y->nbytes ? -1 : x->nbytes > y->nbytes; /* an empty tensor stands before the one at its place */
+  return x->nbytes < y->nbytes ? -1 : x->nbytes > y->nbytes; /* an empty tensor precedes the one at its place */
 }
 
 /* Every byte of the data belongs to exactly one tensor. */

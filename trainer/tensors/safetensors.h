@@ -20,7 +20,7 @@ typedef struct aoth_st_entry {
 typedef struct aoth_st aoth_st_t;
 
 aot_status_t aoth_st_open(const char *path, aoth_sink_t *sink, aoth_st_t **out);
-/* The same over bytes in memory, borrowed until close; `name` stands for the file in messages. */
+/* The same over bytes in memory, borrowed until close; `name` represents the file in messages. */
 aot_status_t aoth_st_parse(const char *name, const void *bytes, uint64_t nbytes, aoth_sink_t *sink, aoth_st_t **out);
 void aoth_st_close(aoth_st_t *st); /* NULL is fine */
 

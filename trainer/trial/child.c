@@ -1,4 +1,4 @@
-/* A child dies with its parent, answers in frames (length, JSON), and stands still while nobody asks. */
+/* A child dies with its parent, answers in frames (length, JSON), and stands still while nothing queries. */
 #define _GNU_SOURCE /* memfd_create */
 #include <trainer/trial/child.h>
 
@@ -50,7 +50,7 @@ int aoth_child_start(aoth_child_t *w, aoth_child_serve_t serve, void *self) {
   }
   close(pair[1]);
   w->fd = pair[0];
-  if (w->pid > 0) setpgid(w->pid, w->pid); /* whoever is first */
+  if (w->pid > 0) setpgid(w->pid, w->pid); /* code that is first */
   if (w->pid > 0) return 1;
   w->pid = 0;
   return 0;
@@ -153,7 +153,7 @@ static void lose_late(aoth_child_t *w, const char *doing, int64_t timeout_ms) {
   lose(w, AOTH_CHILD_HUNG, doing, why);
 }
 
-/* It answered that it cannot go on. */
+/* It answered that it cannot continue. */
 static void lose_told(aoth_child_t *w, const char *doing, json_t *answer) {
   char why[512];
   first_error(w, why, sizeof why);

@@ -1,4 +1,4 @@
-/* A process of one's own to try something in: whatever a plugin does there, the parent goes on without it.
+/* A process of one's own to try something in: whatever a plugin does there, the parent continues without it.
  *
  *     aoth_child_start    a fork that serves requests; it has all that its parent had, and what it changes is its own
  *     aoth_child_ask      one request, one answer as JSON; no answer says how the child was lost

@@ -33,7 +33,7 @@ typedef struct aoth_oracle_answer {
   int end;            /* AOTH_ORACLE_* */
   char why[512];      /* one line, where it has not run */
   aoth_st_t *results; /* by the keys of step.h; NULL: it has not run */
-  double ms;          /* of a step, the best of five; 0: nobody asked, n_stages being 0 */
+  double ms;          /* of a step, the best of five; 0: nothing queried, n_stages being 0 */
   uint64_t peak;      /* bytes of intermediate values, as the backend counts them */
   uint64_t n_nodes;   /* that the first of the stages runs */
   /* REFUSED: by a failure that is none of the program's, or of the machine's; by a backend that had accepted all
@@ -43,13 +43,13 @@ typedef struct aoth_oracle_answer {
   aot_status_t status; /* that it was refused with */
 } aoth_oracle_answer_t;
 
-/* What makes the session's program the one that is asked about, in the child. Else than AOT_OK: AOTH_ORACLE_UNFIT. */
+/* What makes the session's program the one that is queried about, in the child. Else than AOT_OK: AOTH_ORACLE_UNFIT. */
 typedef aot_status_t (*aoth_oracle_prepare_t)(void *self, aoth_session_t *s);
 
 /* Units looked up, a folder made. Complains. */
 aot_status_t aoth_oracle_init(aoth_oracle_t *o, aoth_session_t *s, const aoth_run_spec_t *run, const char *backend);
 void aoth_oracle_deinit(aoth_oracle_t *o);
-/* prepare NULL: the program as it stands. */
+/* prepare NULL: the program as it is. */
 void aoth_oracle_ask(aoth_oracle_t *o, aoth_oracle_prepare_t prepare, void *self, aoth_oracle_answer_t *out);
 void aoth_oracle_answer_deinit(aoth_oracle_answer_t *a);
 
@@ -57,7 +57,7 @@ void aoth_oracle_answer_deinit(aoth_oracle_answer_t *a);
  * const aoth_stage_t. */
 aot_status_t aoth_oracle_as_it_was(void *self, aoth_session_t *s);
 aot_status_t aoth_oracle_as_it_is(void *self, aoth_session_t *s);
-/* In any child of a session: nobody looks on, nothing is dumped, complaints go to this sink, programs run on the
+/* In any child of a session: nothing looks on, nothing is dumped, complaints go to this sink, programs run on the
  * host. */
 void aoth_session_alone(aoth_session_t *s, aoth_sink_t *sink);
 /* By how much two runs of the program may differ, its dtypes being what they are. */

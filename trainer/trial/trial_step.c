@@ -7,7 +7,7 @@
 #include <trainer/feed.h>
 #include <trainer/tensors/step_file.h>
 
-#define TANGENT_SEED UINT64_C(0x9e3779b97f4a7c15) /* apart from the inputs' numbers */
+#define TANGENT_SEED UINT64_C(0x9e3779b97f4a7c15) /* except for the inputs' numbers */
 #define UPDATE_RATE 0.01
 
 static aot_status_t no_memory(const aoth_trial_step_t *v, const char *what) {
@@ -70,7 +70,7 @@ static aot_status_t fill_leaf(aoth_trial_step_t *v, const aot_leaf_info_t *leaf)
   return status;
 }
 
-/* Buffers are kept away from zero: some are variances. */
+/* Buffers are stored away from zero: some are variances. */
 aot_status_t aoth_trial_step_fill_leaves(aoth_trial_step_t *v, aot_prog_t *prog) {
   for (uint32_t i = 1; i < aoth_graph_n_leaves(prog); i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
@@ -83,7 +83,7 @@ aot_status_t aoth_trial_step_fill_leaves(aoth_trial_step_t *v, aot_prog_t *prog)
 
 /* ---- tangents ---- */
 
-/* Room for a tangent of the output's geometry as the forward has just made it; kept from step to step. */
+/* Room for a tangent of the output's geometry as the forward has just made it; withheld from step to step. */
 static aot_status_t fit_tangent(aoth_trial_step_t *v, uint32_t k, const aoth_tensor_t *output) {
   aoth_tensor_t *t = &v->tangent[k], fresh = aoth_tensor_make(NULL, output->dtype, output->rank, output->sizes);
   if (!t->data || t->nbytes != fresh.nbytes) {

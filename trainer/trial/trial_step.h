@@ -1,4 +1,4 @@
-/* A step on inputs that nobody has to give: where the pipeline names some, those; else they are made up. What is
+/* A step on inputs that nothing has to give: where the pipeline names some, those; else they are made up. What is
  * compared with other steps of the same program runs so, on the same numbers: the arms of ab, a program before and
  * after a stage.
  *
@@ -18,7 +18,7 @@ typedef struct aoth_trial_step {
   const aoth_run_spec_t *run;
   aoth_sink_t *sink;
   aoth_data_spec_t data;
-  int made_up;    /* nobody named inputs: they are random */
+  int made_up;    /* nothing named inputs: they are random */
   int is_updated; /* the last step had an update */
   int64_t seed;
   const char *tangents_from; /* after a backward */
