@@ -46,7 +46,7 @@ static void make(uint32_t size, uint32_t from, uint32_t to) {
   table->struct_size = size;
 }
 
-/* NULL: it is taken, and functions that it lacks are NULL. */
+/* NULL: it is used, and functions that it lacks are NULL. */
 static void expect(const char *kind, const char *complaint) {
   aoth_sink_t *sink = aoth_sink_create(NULL);
   const aoth_session_config_t config = {.sink = sink};

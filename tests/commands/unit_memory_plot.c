@@ -1,4 +1,4 @@
-/* Pictures of memory plans: well formed whatever the names, bounded whatever the number of steps, maxima kept. */
+/* Pictures of memory plans: well formed whatever the names, bounded whatever the number of steps, maxima stored. */
 #include "kit/base/splitmix.h"
 
 #include <cli/inspect/memory_plot.h>

@@ -1,6 +1,6 @@
 /* `cc` for tests: one source file compiled into one shared library is looked up in a folder first, by everything that
  * the result depends on: compiler, processor, arguments, the source and the files of -include. All tests of all
- * configurations share the folder, so that a generated kernel is compiled once, whichever test or cache asks for it.
+ * configurations share the folder, so that a generated kernel is compiled once, whichever test or cache requests it.
  * Every other command line runs the real compiler, AOT_REAL_CC, as it is.
  *
  *   AOT_TEST_CC_CACHE=FOLDER   where libraries are stored; unset: nothing is

@@ -1,4 +1,4 @@
-/* A plugin whose entry answers another descriptor each time it is asked: rule 101. */
+/* A plugin whose entry answers another descriptor each time it is queried: rule 101. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>

@@ -34,7 +34,7 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
   return sink->put(sink, &cut);
 }
 
-/* The host's halves, and a node of the backward that nobody reads. */
+/* The host's halves, and a node of the backward that nothing reads. */
 static aot_status_t apply_with_more(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
   const wrong_partition_t *w = p->head.self;
   const aot_graph_api_t *g = w->host.graph;

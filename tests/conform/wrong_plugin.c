@@ -343,7 +343,7 @@ static const aot_plugin_t plugin = {
     .units = units,
     .n_units = sizeof units / sizeof *units,
 };
-/* The note by hand: a list of units in a file cannot stand in a macro's argument. */
+/* The note by hand: a list of units in a file cannot be in a macro's argument. */
 #define WRONG(name, kind, rule)                                                                                        \
   ",{\"kind\":\"" kind "\",\"id\":\"wrong." #name "\",\"help\":\"wrong in one way\",\"claims\":\"\"}"
 enum {

@@ -1,4 +1,4 @@
-/* What a library of CUDA shows: its functions, of which the prototypes stand in CUDA's headers. */
+/* What a library of CUDA shows: its functions, of which the prototypes are in CUDA's headers. */
 #ifndef DOUBLE_API_H
 #define DOUBLE_API_H
 

@@ -1,5 +1,5 @@
 /* A double of cuBLASLt: libcublasLt.so.13 with the product of strided matrices by columns, summed in double, as an item
- * of the driver double's streams. A result in place of its addend lies as that does, and one beside it whose lines
+ * of the driver double's streams. A result in place of its addend lies as that does, and one next to it whose lines
  * begin less evenly fails, as on an H200. */
 #include "double_api.h"
 #include "kit/reference/rk_core.h"
@@ -45,7 +45,7 @@ enum { WORKSPACE_ALIGN = 256 };
 enum { N_ALGORITHMS = 3, DEFAULT = 1, BIAS = 4 };
 #define ALGORITHM UINT64_C(0xA16000)
 typedef struct candidate {
-  uint64_t algorithm[8]; /* its number, the alignment that was told of c */
+  uint64_t algorithm[8]; /* its number, the alignment that was informed of c */
   size_t workspace;
   int state;
   float waves;
@@ -198,7 +198,7 @@ static int begin_at(const layout_t *l, const char *at, uint64_t nbytes) {
          (l->n_batch == 1 || (uint64_t)l->stride * size % nbytes == 0);
 }
 
-/* It stores as many bytes at a time as c allows, by what was told and by its lines. */
+/* It stores as many bytes at a time as c allows, by what was informed of and by its lines. */
 static int stores_across(const product_t *p, uint64_t told) {
   while (told > 1 && !begin_at(&p->c_layout, p->c, told)) told /= 2;
   return p->beta != 0 && told > 1 && !begin_at(&p->d_layout, p->d, told);

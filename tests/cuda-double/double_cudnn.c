@@ -8,7 +8,7 @@
  * engine for a convolution of float32 rounds its inputs, as those for tensor cores do, and says so in its notes.
  * Convolutions of images whose batch is not outermost in memory are taken and give NaN: 9.14 takes them and gives wrong
  * numbers. A workspace has other contents after each run. Gradients of queries that are summed in memory, in float32,
- * have their terms in another order in each run. As on an H200 a factor of the sums of rows is taken for 1, and keys
+ * have their terms in another order in each run. As on an H200 a factor of the sums of rows is treated as 1, and keys
  * that fill up the last 128 have scores of 0 in gradients that neither are causal nor hide them: the gradient of a
  * query is NaN where exp(0 - its log sum) is infinite. */
 #include "double_api.h"
@@ -327,7 +327,7 @@ static int fits_matmul(const operation_t *op) {
   return x->sizes[r - 2] == y->sizes[r - 2] && b->sizes[r - 1] == y->sizes[r - 1] && x->sizes[r - 1] == b->sizes[r - 2];
 }
 
-/* What lies at the ends of a convolution: image, weights, output. */
+/* What is at the ends of a convolution: image, weights, output. */
 static void ends(const operation_t *op, const tensor_t **x, const tensor_t **w, const tensor_t **y) {
   *x = op->kind == CONV_DATA ? &op->y : &op->x;
   *w = op->kind == CONV_WEIGHTS ? &op->y : &op->b;
@@ -397,7 +397,7 @@ static int is_conv(const program_t *p) {
   return p->n == 1 && (kind == CONV_FORWARD || kind == CONV_DATA || kind == CONV_WEIGHTS);
 }
 
-/* [batch, head, ..] of halves: elements of a head side by side, and a number of them that engines have. */
+/* [batch, head, ..] of f16 or bf16: elements of a head side by side, and a number of them that engines have. */
 static int is_head(const tensor_t *t) {
   int32_t side = -1;
   if (t->rank != 4 || (t->dtype != AOT_F16 && t->dtype != AOT_BF16)) return 0;
@@ -471,7 +471,7 @@ static int is_supported(const program_t *p) {
   return is_attention(p);
 }
 
-/* Of attention's gradients, whose first change of shape is that of the scores, what cuDNN 9.19 asked for on an H100. */
+/* Of attention's gradients, whose first change of shape is that of the scores, what cuDNN 9.19 requested on an H100. */
 static int64_t workspace_of(const program_t *p) {
   int32_t k = 0;
   while (k < p->n && p->ops[k].kind != OP_RESHAPE) k++;
@@ -608,7 +608,7 @@ API int cudnnSetStream(void *h, void *stream) {
   return handle.stream = stream, SUCCESS;
 }
 
-/* A run: the plan, and where tensors in memory lie. Numbers are read when the run is asked for. */
+/* A run: the plan, and where tensors in memory lie. Numbers are read when the run is requested. */
 typedef struct run {
   program_t program;
   int engine;

@@ -2,15 +2,15 @@
  * the names and numbers of cuda.h.
  *
  *     memory    the host cannot touch it: closed pages between guards, poison in fresh memory (device-strict's)
- *     streams   run late, when the driver is asked (query, synchronize), and out of step with each other
+ *     streams   run late, when the driver is queried (query, synchronize), and out of step with each other
  *     kernels   what the double of NVRTC made of their text: functions of the CPU (kit/cuda)
- *     order     an access to memory that another stream uses, and nothing orders the two, is a trap, and told
+ *     order     an access to memory that another stream uses, and nothing orders the two, is a trap, and reported
  *               (double_races.h)
- *     faults    a range that lies in no buffer, or a stream used after its end, has the error that a GPU gives, and
+ *     faults    a range that is in no buffer, or a stream used after its end, has the error that a GPU gives, and
  *               from then on every call has it
  *
  * A process has one driver, so its state is one static struct. AOT_CUDA_DOUBLE="seed=3 memory=1048576 lose-at=5" sets
- * the generator that picks the stream that goes on, the bytes there are, and the number of the move that traps. */
+ * the generator that picks the stream that continues, the bytes there are, and the number of the move that traps. */
 #define _GNU_SOURCE /* dladdr */
 #include "double_api.h"
 #include "double_image.h"
@@ -67,7 +67,7 @@ typedef struct item {
   void *argument;
   int owns_argument;            /* it goes with the item */
   size_t n_argument;            /* CALL: its bytes, which name the memory that it touches .. */
-  const double_range_t *ranges; /* .. if it is not told: n_ranges of them, in the argument's memory */
+  const double_range_t *ranges; /* .. if it is not reported: n_ranges of them, in the argument's memory */
   uint32_t n_ranges;
   uint64_t known; /* items that had been done when the host put it on the stream */
 } item_t;
@@ -86,7 +86,7 @@ typedef struct stream {
 } stream_t;
 
 /* What streams were given while they were captured: a lane each, the first of whom began. A stream joins by waiting for
- * an event of another lane; every event that is recorded is a mark, with the work that stands in front of it. */
+ * an event of another lane; every event that is recorded is a mark, with the work that is in front of it. */
 enum { MOST_LANES = 4 };
 typedef struct lane {
   items_t items;
@@ -212,7 +212,7 @@ static int check_ranges(stream_t *s, const item_t *i) {
 }
 
 /* AOT_CUDA_DOUBLE="trace=FILE": a line for each kernel and library's call that runs: what it is, the stream, the
- * stream's count and the number among all, items that the host knew, and by stream what is behind it. */
+ * stream's count and the number among all, items that the host knew, and by stream what is after it. */
 static void trace(const stream_t *s, const item_t *i) {
   Dl_info about;
   const uint64_t n = driver.races.n_streams < RC_STREAMS ? driver.races.n_streams : RC_STREAMS;
@@ -344,7 +344,7 @@ static uint64_t setting(const char *text, const char *name, uint64_t preset) {
   return found ? strtoull(found + strlen(name), NULL, 10) : preset;
 }
 
-/* AOT_CUDA_DOUBLE="peak=FILE": the most bytes that buffers took, for whoever wants to know what a program needs. */
+/* AOT_CUDA_DOUBLE="peak=FILE": the most bytes that buffers took, for code that wants to know what a program needs. */
 __attribute__((destructor)) static void write_peak(void) {
   const char *text = getenv("AOT_CUDA_DOUBLE"), *at = text ? strstr(text, "peak=") : NULL;
   char path[512];
@@ -501,7 +501,7 @@ API int cuMemGetInfo_v2(size_t *out_free, size_t *out_total) {
 API int cuMemAlloc_v2(uint64_t *out, size_t nbytes) {
   char *data = NULL;
   int result = begin_memory_call();
-  /* As on a GPU, addresses are multiples of 256; room for that stands in front. */
+  /* As on a GPU, addresses are multiples of 256; room for that is in front. */
   if (result == SUCCESS && nbytes == 0) result = INVALID_VALUE;
   if (result == SUCCESS && nbytes > free_nbytes()) result = OUT_OF_MEMORY;
   const uint64_t whole = ((uint64_t)nbytes + 255) / 256 * 256; /* of what is no more than the limit */
@@ -637,7 +637,7 @@ API int cuMemSetAccess(uint64_t address, size_t nbytes, const access_t *access, 
   if (driver.memory.nbytes > driver.peak) driver.peak = driver.memory.nbytes;
   return end(result);
 }
-/* It waits for nobody: what still uses the memory traps. */
+/* It waits for nothing: what still uses the memory traps. */
 API int cuMemUnmap(uint64_t address, size_t nbytes) {
   int result = begin_memory_call();
   memory_t *m = mapped_at(address);
@@ -698,7 +698,7 @@ API int cuStreamDestroy_v2(void *stream) {
   const int ended = end_stream(stream);
   return end(result ? result : ended);
 }
-/* A stream that is captured may not be asked how far it is. */
+/* A stream that is captured may not be queried how far it is. */
 static int check_not_captured(const void *stream) {
   const stream_t *s = find_stream(stream);
   return !s ? INVALID_HANDLE : s->capture ? CAPTURE_UNSUPPORTED : SUCCESS;
@@ -950,7 +950,7 @@ static int enqueue(void *stream, int (*function)(void *argument), const void *ar
 API int aot_double_enqueue(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes) {
   return enqueue(stream, function, argument, nbytes, NULL, 0);
 }
-/* The same of one that tells what memory it touches. */
+/* The same of one that reports what memory it touches. */
 API int aot_double_enqueue_over(void *stream, int (*function)(void *argument), const void *argument, size_t nbytes,
                                 const double_range_t *ranges, uint32_t n) {
   return enqueue(stream, function, argument, nbytes, ranges, n);
@@ -983,10 +983,10 @@ API int cuModuleUnload(void *module) { return dlclose(module) == 0 ? SUCCESS : I
 typedef struct function {
   int (*run)(void *kernel, uint32_t blocks, uint32_t threads, char *const *pointers);
   void *kernel;
-  unsigned most_shared; /* bytes of shared memory that a launch may ask for */
+  unsigned most_shared; /* bytes of shared memory that a launch may request */
 } function_t;
 
-/* Of 48 KB, with what a kernel has of its own, which nobody knows here: so much is taken for that. */
+/* Of 48 KB, with what a kernel has of its own, which nothing knows here: so much is treated as that. */
 enum { UNASKED_SHARED = (48 - 2) * 1024 };
 
 /* Handles live as long as the process: the driver has no call that ends one. */

@@ -1,4 +1,4 @@
-/* What the doubles of NVRTC and of the driver have for machine code: this head, and behind it a library for the CPU. */
+/* What the doubles of NVRTC and of the driver have for machine code: this head, and after it a library for the CPU. */
 #ifndef DOUBLE_IMAGE_H
 #define DOUBLE_IMAGE_H
 

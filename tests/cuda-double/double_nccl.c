@@ -3,10 +3,10 @@
  * wait for each other, and take what is theirs; sums are made in the order of ranks. A rank that does not come is
  * waited for until ncclCommAbort, as a kernel of NCCL's would.
  *
- * AOT_NCCL_DOUBLE="hang-at=9 fail-at=7 version=21805": the 9th piece of work of this process never goes on, the 7th
- * does neither, and its communicator has an error; what the library tells of itself. "other-subnet=1": this machine is
- * not of the network of NCCL_COMM_ID's address. "windows=FILE": FILE.RANK tells at the process's end how many windows
- * there were, and how many collectives between windows; what stands in them otherwise than on other ranks is a trap.
+ * AOT_NCCL_DOUBLE="hang-at=9 fail-at=7 version=21805": the 9th piece of work of this process never continues, the 7th
+ * does neither, and its communicator has an error; what the library reports itself. "other-subnet=1": this machine is
+ * not of the network of NCCL_COMM_ID's address. "windows=FILE": FILE.RANK reports at the process's end how many windows
+ * there were, and how many collectives between windows; what is in them otherwise than on other ranks is a trap.
  * "no-window-at=2": the second cannot be made; "no-memory=1": nor is there memory for one of the library's own. */
 #include "double_api.h"
 
@@ -192,7 +192,7 @@ static int go_on(const work_t *w, uint64_t *at) {
   return room > 0;
 }
 
-/* Is letter k behind another of the same way, which is not through yet? */
+/* Is letter k after another of the same way, which is not through yet? */
 static int is_behind(const works_t *all, const uint64_t *at, uint32_t k) {
   for (uint32_t j = 0; j < k; j++) {
     const work_t *w = &all->rows[j];
@@ -201,8 +201,8 @@ static int is_behind(const works_t *all, const uint64_t *at, uint32_t k) {
   return 0;
 }
 
-/* Letters of a group go beside each other: nobody's first waits for another's second. Those from one rank to another
- * come in their order. */
+/* Letters of a group go next to each other: without an owner first waits for another's second. Those from one rank to
+ * another come in their order. */
 static void deliver(const works_t *all) {
   uint64_t at[MOST_TOGETHER] = {0};
   for (uint32_t n_open = all->n; n_open && !atomic_load(&all->rows[0].comm->is_aborted);) {
@@ -279,7 +279,7 @@ __attribute__((destructor)) static void listen_no_more(void) {
   if (listened_at[0]) unlink(listened_at);
 }
 
-/* As NCCL has it, the variable makes an id that is the same everywhere, and nobody listens there until the first rank
+/* As NCCL has it, the variable makes an id that is the same everywhere, and nothing listens there until the first rank
  * makes its communicator, with the variable still set; an id without it is listened at already, and with it that
  * fails. */
 static int find_meeting(const unique_id_t *id, int rank, rendezvous_t **out) {
@@ -437,7 +437,7 @@ API int ncclMemFree(void *memory) {
   return INVALID_ARGUMENT;
 }
 
-/* With the first collective between windows memory is taken: not by a thread that captures. */
+/* With the first collective between windows memory is used: not by a thread that captures. */
 static int begin_windows(comm_t *c) {
   int (*alloc)(uint64_t *, size_t), (*release)(uint64_t);
   void *const symbols[] = {symbol_of_driver("cuMemAlloc_v2"), symbol_of_driver("cuMemFree_v2")};
@@ -552,7 +552,7 @@ API int ncclCommDestroy(void *comm) {
   munmap(c->m, sizeof *c->m);
   return free(c), SUCCESS;
 }
-/* What stands on streams still names it, so it is kept. */
+/* What is on streams still names it, so it is stored. */
 API int ncclCommAbort(void *comm) {
   static comm_t *_Atomic aborted;
   comm_t *c = comm;

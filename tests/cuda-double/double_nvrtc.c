@@ -1,5 +1,5 @@
 /* A double of NVRTC: libnvrtc.so.13 whose machine code is that of the CPU. The text is compiled as C with
- * kit/cuda in front of it, and generated C's conversions of halves; the "cubin" is the library that came of it
+ * kit/cuda in front of it, and generated C's conversions of f16 or bf16; the "cubin" is the library that came of it
  * (double_image.h). */
 #include "double_api.h"
 #include "double_image.h"

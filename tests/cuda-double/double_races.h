@@ -1,7 +1,7 @@
 /* Which accesses to device memory are ordered: vector clocks (Mattern 1988; Lamport's happens-before). Each stream
- * counts its items and knows how far it is behind every other: a value that it waits for brings what the stream that
+ * counts its items and knows how far it is after every other: a value that it waits for brings what the stream that
  * wrote it knew. What the host puts on a stream knows of everything that was done by then, since the host may have
- * waited for it: races that a synchronous host hides are not found, and none is told that is not one. */
+ * waited for it: races that a synchronous host hides are not found, and none is reported that is not one. */
 #ifndef DOUBLE_RACES_H
 #define DOUBLE_RACES_H
 
@@ -11,7 +11,7 @@ enum { RC_STREAMS = 64, RC_KEPT = 4096, RC_WORDS = 4096 };
 
 typedef struct rc_clock { /* of a stream */
   uint32_t stream;
-  uint64_t of[RC_STREAMS]; /* by stream: its items that are behind this one */
+  uint64_t of[RC_STREAMS]; /* by stream: its items that are after this one */
   uint64_t known;          /* all items up to this one are */
 } rc_clock_t;
 
@@ -38,7 +38,7 @@ void rc_clock_init(rc_races_t *r, rc_clock_t *c);
 uint64_t rc_done(const rc_races_t *r);
 /* The stream begins its next item, which the host put there when `known` items had been done. */
 void rc_begin(rc_races_t *r, rc_clock_t *c, uint64_t known);
-/* 1: it is in no order with one of another stream, of which one writes; told on the standard error. */
+/* 1: it is in no order with one of another stream, of which one writes; reported on the standard error. */
 int rc_access(rc_races_t *r, const rc_clock_t *c, uint64_t address, uint64_t nbytes, int is_written, const char *what);
 void rc_release(rc_races_t *r, const rc_clock_t *c, uint64_t word, uint64_t value);
 void rc_acquire(rc_races_t *r, rc_clock_t *c, uint64_t word, uint64_t value);

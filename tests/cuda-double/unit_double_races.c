@@ -1,4 +1,4 @@
-/* Mistakes with streams, one each, on the driver's double: every one is found, and its right twin is not told. */
+/* Mistakes with streams, one each, on the driver's double: every one is found, and its right twin is not reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void kernel(void *stream, uint64_t to, uint64_t from) {
   const pair_t p = {to, from};
   assert_int_equal(aot_double_enqueue(stream, copy_element, &p, sizeof p), SUCCESS);
 }
-static void order(void) { /* two goes on when one has come here */
+static void order(void) { /* two continues when one has come here */
   cuStreamWriteValue64_v2(w.one, (uint64_t)(uintptr_t)w.word, 1, 0);
   cuStreamWaitValue64_v2(w.two, (uint64_t)(uintptr_t)w.word, 1, 0);
 }
@@ -95,7 +95,7 @@ static void kernel_writes_what_is_copied_out(int is_ordered) {
   if (is_ordered) order();
   to_host(w.two, w.b);
 }
-/* the signal stands in front of what it should tell */
+/* the signal is in front of what it should report */
 static void signal_too_early(int is_ordered) {
   if (!is_ordered) order();
   from_host(w.one, w.a);
@@ -118,7 +118,7 @@ static void kernel_reads_before_the_event(int is_ordered) {
   if (is_ordered) order_by_event(w.one, w.two);
   kernel(w.two, w.b, w.a);
 }
-/* One is captured, and two beside it: what two computes is read by one behind the join, or in front of it. */
+/* One is captured, and two next to it: what two computes is read by one after the join, or in front of it. */
 static void captured_work_is_read_early(int is_ordered) {
   void *graph = NULL, *exec = NULL;
   cuStreamBeginCapture_v2(w.one, 1);
@@ -215,7 +215,7 @@ static void the_host_waits_between(int is_ordered) {
   cuMemsetD8Async(w.b, 3, 8, w.one);
 }
 
-/* Two is captured beside one: what may not be done then has the errors of a driver. */
+/* Two is captured next to one: what may not be done then has the errors of a driver. */
 static void captures_are_kept_to(int is_ordered) {
   void *graph = NULL, *event = make_event(), *other = make_event();
   (void)is_ordered;

@@ -88,7 +88,7 @@ static void in_place(aothost_t *h) {
   CHECK(s[0] == 1 && s[1] == 2 && s[2] == 3 && s[3] == 4 && s[4] == 4 && s[5] == 5);
 }
 
-/* Results that share memory go on sharing it when they are given as inputs. */
+/* Results that share memory continue sharing it when they are given as inputs. */
 static void feed_back(aothost_t *h) {
   float s[6];
   aot_tensor_t in[2];

@@ -6,7 +6,7 @@
 
 static int is_shared; /* the device's memory is the host's */
 
-/* Zeros at a multiple of 64, or 4 bytes behind it, a few times over. Never freed: the process is short. */
+/* Zeros at a multiple of 64, or 4 bytes after it, a few times over. Never freed: the process is short. */
 static void *room(uint64_t nbytes, int misplaced) {
   char *memory = calloc(1, (size_t)nbytes + 192);
   if (!memory) exit(2);
@@ -133,7 +133,7 @@ static void wrong_memory(aothost_t *h, const aot_tensor_t *in) {
   t = whole;
   t.nbytes = 8;
   CHECK(aothost_call_bind(c, "grad.m.0.weight", &t) == AOT_E_INVALID);
-  /* memory that is written is nobody else's */
+  /* memory that is written is nothing else's */
   aot_tensor_t bias = {0};
   CHECK(aothost_call_bind(c, "grad.m.0.weight", &whole) == AOT_OK);
   CHECK(aothost_call_plan(c, in, 2) == AOT_OK && aothost_call_shape(c, "grad.m.4.bias", &bias) == AOT_OK);
@@ -240,7 +240,7 @@ static void any_batch(aothost_t *h) {
   aothost_call_close(c);
 }
 
-/* An output whose size the run tells has it afterwards, and what is bound to it must have that size. */
+/* An output whose size the run reports has it afterwards, and what is bound to it must have that size. */
 static void told_by_the_run(aothost_config_t *config) {
   static const char pipeline[] = "aot: 1\nvars: {backend: backend-ref}\n"
                                  "stages: [{use: functionalize}, {use: \"${backend}\"}]\n";

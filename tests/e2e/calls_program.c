@@ -72,7 +72,7 @@ static void in_any_order(aothost_t *h) {
   CHECK(aothost_backward(h, NULL, 0) == AOT_OK);
 }
 
-/* What the backward reads beside what was saved must be what the forward read. */
+/* What the backward reads in addition to what was saved must be what the forward read. */
 static void changed_since(aothost_t *h) {
   static float x[2][8 * 16];
   aothost_call_t *a = NULL, *b = NULL;
@@ -112,7 +112,7 @@ static aot_tensor_t vector(float *data) {
   return t;
 }
 
-/* The gradient of w: 2 b where the number was kept, else 0; so b, in a bit mask of 64 places. 0: neither. */
+/* The gradient of w: 2 b where the number was stored, else 0; so b, in a bit mask of 64 places. 0: neither. */
 static float mask_of(aothost_call_t *c, uint64_t *mask) {
   aot_tensor_t t;
   float b = 0;

@@ -1,4 +1,4 @@
-/* How results lie in memory, against what PyTorch's did: strides, offsets, who is a view of whom.
+/* How results are in memory, against what PyTorch's did: strides, offsets, which is a view of whom.
  *
  * step_layout PIPELINE MODEL EXPECT INFO [PATH=VALUE ..]: one step on the inputs of the expectation file. INFO is a
  * scenario's info.json: for each input its sizes and strides after the call, for each output its sizes, strides,
@@ -55,7 +55,7 @@ static int names(const json_t *output, const char *field, size_t k) {
   return json_is_integer(v) && (size_t)json_integer_value(v) == k;
 }
 
-/* Inputs share no storage with one another here: an output that lies in one lies in no other. */
+/* Inputs share no storage with one another here: an output that is in one is in no other. */
 static void compare_output(layout_t *l, const json_t *info, size_t k) {
   const json_t *inputs = json_object_get(info, "inputs"), *outputs = json_object_get(info, "outputs"),
                *want = json_array_get(outputs, k);

@@ -7,7 +7,7 @@
  *                 with FAIL_ERRNO=0 is short, and the next one has no space
  *   FAIL_AT=N     the N-th call; 0: none
  *   FAIL_COUNT=F  how many there were goes to file F when the process ends
- *   FAIL_FORK=F   at every call: a child in which it fails goes on to its end, while this process waits and then goes
+ *   FAIL_FORK=F   at every call: a child in which it fails continues to its end, while this process waits and then goes
  *   on as
  *                 if nothing were (SQLite tries allocations so, https://sqlite.org/testing.html, a process each);
  *                 results go to file F, a line each. FAIL_EACH=K: at every K-th one. FAIL_ONCE=D: only where the D
@@ -53,7 +53,7 @@ static atomic_int is_short; /* the write before this one was cut short */
 static char boot[BOOT];
 static size_t boot_used;
 
-/* dlsym itself may allocate before it has told where the allocator is. */
+/* dlsym itself may allocate before it has reported where the allocator is. */
 static void *boot_alloc(size_t n) {
   const size_t at = (boot_used + 15) & ~(size_t)15;
   if (n > BOOT - at) abort();
@@ -204,7 +204,7 @@ static int has_threads(void) {
   DIR *tasks = opendir("/proc/self/task");
   for (const struct dirent *d; tasks && (d = readdir(tasks));) n += d->d_name[0] != '.';
   if (tasks) closedir(tasks);
-  return n > 2; /* the one that tells of crashes is not missed */
+  return n > 2; /* the one that reports crashes is not missed */
 }
 
 static int is_same(void) {
@@ -466,7 +466,7 @@ size_t fwrite(const void *bytes, size_t size, size_t n, FILE *f) {
   return set.what == DISK && is_file(fileno(f)) && fails(DISK, CALLER) ? 0 : find_fwrite()(bytes, size, n, f);
 }
 
-/* What is closed is closed; that it failed is told. */
+/* What is closed is closed; that it failed is reported. */
 int close(int fd) {
   const int failing = set.what == DISK && is_file(fd) && fails(DISK, CALLER), error = errno;
   const int status = find_close()(fd);

@@ -1,5 +1,5 @@
 /* Kernels with the faults of kernel_faults.def. faulty::copy(Tensor x, str fault) -> Tensor copies, and
- * faulty::fill(Tensor x, Tensor(a!) out, str fault) -> () writes; `fault` says what each does beside. */
+ * faulty::fill(Tensor x, Tensor(a!) out, str fault) -> () writes; `fault` says what each does in addition. */
 #include <aot/describe.h>
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>

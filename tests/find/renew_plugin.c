@@ -1,4 +1,4 @@
-/* A pass that makes every node anew, which changes nothing, and does one thing wrong on the way: what finds wrong
+/* A pass that makes every node again, which changes nothing, and does one thing wrong on the way: what finds wrong
  * stages, edits and nodes is tried on it. `how` says what is wrong, `at` at which node of its kind, counted from 0. */
 #include <aot/describe.h>
 #include <aot/inline.h>

@@ -1,5 +1,5 @@
 /* A pass that stumbles over one operator: it refuses, crashes at, or leaves out the first node that has it, wherever
- * that stands. */
+ * that is. */
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>

@@ -632,7 +632,7 @@ static void random_edits_are_made_again(void **state) {
     const aoth_digest_t d_before = aoth_prog_digest(w.p);
     assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
     for (uint32_t k = 1 + below(150); k; k--) random_edit(&w);
-    if (round % 3 == 0) { /* what was tried and taken back leaves no row */
+    if (round % 3 == 0) { /* what was tried and undone leaves no row */
       assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
       for (uint32_t k = below(30); k; k--) random_edit(&w);
       aoth_journal_undo(w.p);
@@ -645,7 +645,7 @@ static void random_edits_are_made_again(void **state) {
     assert_same(&w, &before, d_before);
     assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
     assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_OK);
-    assert_int_equal(aoth_journal_count(w.p), n); /* the same journal, too: it is taken back once more */
+    assert_int_equal(aoth_journal_count(w.p), n); /* the same journal, too: it is undone again */
     assert_same(&w, &after, d_after);
     aoth_journal_undo(w.p);
     assert_same(&w, &before, d_before);

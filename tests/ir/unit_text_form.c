@@ -1,4 +1,4 @@
-/* The text form: what is printed parses back to the same program, errors stand where they belong, and no text can
+/* The text form: what is printed parses back to the same program, errors are where they belong, and no text can
  * hurt. */
 #include "tiny_opset.h"
 #include <aot/inline.h>
@@ -112,7 +112,7 @@ typedef struct short_case {
 static void input_may_be_short(void **state) {
   static const short_case_t cases[] = {
       {"%y = tiny.add.Tensor %x, %x", "%y : f32[4] = tiny.add.Tensor %x, %x"},
-      /* the dot tells an operator from a symbol */
+      /* the dot reports an operator from a symbol */
       {"%y : f32[4] = tiny.add.Tensor -2, %x", "%y : f32[4] = tiny.add.Tensor -2, %x"},
       {"%y : f32[4] = tiny.add.Tensor -inf, %x", "%y : f32[4] = tiny.add.Tensor -inf, %x"},
       {"%y = tiny.add.Tensor %x, other=%x", "%y : f32[4] = tiny.add.Tensor %x, %x"},

@@ -1,4 +1,4 @@
-/* A user of the library asks what it compiles to stop, from another thread and from a signal handler of its own. */
+/* A user of the library queries what it compiles to stop, from another thread and from a signal handler of its own. */
 #include "session_world.h"
 #include <aothost.h>
 #include <pthread.h>
@@ -95,7 +95,7 @@ static void test_before(void **state) {
   aothost_close(h);
 }
 
-/* Who hands a signal on learns whether anybody hears it. */
+/* Who hands a signal on learns whether anything hears it. */
 static void test_idle(void **state) {
   fixture_t *w = *state;
   assert_int_equal(aoth_session_cancel(w->session), 0);

@@ -205,7 +205,7 @@ static void what_a_started_kernel_did_wrong_is_its_own(void **state) {
   }
 }
 
-/* A run has ended half-way: the copies of what went on go, and its memory is nobody's to wait for. */
+/* A run has ended half-way: the copies of what went on go, and its memory is without an owner to wait for. */
 static void what_was_started_is_settled(void **state) {
   int32_t x[] = {1, 2, 3, 4}, y[4] = {0};
   fixture_t *w = *state;

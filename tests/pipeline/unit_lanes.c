@@ -118,7 +118,7 @@ static void failures_cross_and_end_with_the_call(void **state) {
       assert_int_equal(call(&w, 1), AOT_E_RANGE);
       char before[N_WORKS + 1] = "ABCDEF";
       before[failing] = '\0';
-      assert_string_equal(w.order, before); /* what stands behind it was left out, on every lane */
+      assert_string_equal(w.order, before); /* what follows it was left out, on every lane */
       w.failing = -1;
       assert_int_equal(call(&w, 1), AOT_OK);
       assert_string_equal(w.order, "ABCDEF");

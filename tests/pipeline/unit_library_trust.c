@@ -87,7 +87,7 @@ static void test_keys(void **state) {
   refuses(NULL, "nowhere.pub", AOT_E_INVALID, "nowhere.pub");
 }
 
-/* A program that was built before they were there: what lies behind its struct is not looked at. */
+/* A program that was built before they were there: what is after its struct is not looked at. */
 static void test_older_program(void **state) {
   (void)state;
   copy_plugin();

@@ -1,5 +1,5 @@
-/* Memory plans on the host's side: stages that ask the pipeline's backend, trials, and what is said of a unit that
- * tells nonsense. */
+/* Memory plans on the host's side: stages that query the pipeline's backend, trials, and what is said of a unit that
+ * reports nonsense. */
 #include "session_world.h"
 
 #include <trainer/trial/memory_plan.h>
@@ -51,7 +51,7 @@ static void a_trial_left_open_is_undone_and_told(void **state) {
                    1);
 }
 
-/* Nothing is told of it: the stage goes on without an answer. */
+/* Nothing is informed of it: the stage continues without an answer. */
 static void a_backend_without_an_answer_is_no_failure(void **state) {
   static const char *const backends[] = {"{use: toy-backend}", "{use: teller, with: {how: silent}}",
                                          "{use: teller, with: {how: refuse}}"};
@@ -69,7 +69,7 @@ static void a_backend_without_an_answer_is_no_failure(void **state) {
 
 static void ask_what_crashes(fixture_t *w) { compile(w, "ask", "{use: teller, with: {how: crash}}", AOT_OK); }
 
-/* By the name of the one that was asked, not of the stage that asks. */
+/* By the name of the one that was queried, not of the stage that queries. */
 static void a_backend_that_crashes_is_told_by_its_name(void **state) {
   char said[4096];
   assert_int_equal(end_of(ask_what_crashes, *state, said, sizeof said), 3);

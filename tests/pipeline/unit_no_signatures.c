@@ -1,4 +1,4 @@
-/* A build without libsodium (it is linked with ed25519_none.c): whoever asks for signatures is told so, and nothing
+/* A build without libsodium (it is linked with ed25519_none.c): the caller for signatures is reported so, and nothing
  * passes for signed. What signatures are for is in check_trust.sh. */
 #include <plugin/ed25519.h>
 #include <config/pipeline.h>

@@ -113,7 +113,7 @@ static uint32_t draw(uint32_t n) { /* xorshift64*, Vigna 2016 */
   return (uint32_t)((random_state * UINT64_C(2685821657736338717)) >> 33) % n;
 }
 
-/* Offsets where damage tells: the head, the tables, the note. */
+/* Offsets where damage reports: the head, the tables, the note. */
 static size_t interesting(const fixture_t *w, size_t note_at) {
   Elf64_Ehdr head;
   memcpy(&head, w->bytes, sizeof head);

@@ -161,7 +161,7 @@ static void put(calls_t *c, aoth_mirrored_buffer_t *r, const char *text) {
   memcpy(host, text, strlen(text));
 }
 
-/* What comes from a file is written once; what calls compute stays until it is asked for, and is then read once. */
+/* What comes from a file is written once; what calls compute stays until it is requested, and is then read once. */
 static void contents_move_when_they_are_wanted(void **state) {
   calls_t c;
   static const char file[] = "abc";
@@ -223,7 +223,7 @@ static void parts_are_copied_on_the_device(void **state) {
   end(&c);
 }
 
-/* Two submissions, one behind the other, before the host waits: what it writes for the second must not be seen by
+/* Two submissions, one after the other, before the host waits: what it writes for the second must not be seen by
  * the first. */
 static void the_host_waits_for_memory_in_use(void **state) {
   calls_t c;
@@ -241,7 +241,7 @@ static void the_host_waits_for_memory_in_use(void **state) {
   end(&c);
 }
 
-/* What the host gives for a call is on the device while an earlier one cannot go on; and what it gives next does not
+/* What the host gives for a call is on the device while an earlier one cannot continue; and what it gives next does not
  * come before that call has taken it. */
 static void inputs_are_fed_ahead(void **state) {
   calls_t c;
@@ -271,7 +271,7 @@ static void inputs_are_fed_ahead(void **state) {
   assert_int_equal(device->value(device, c.queue->feed->timeline), 1);
   put(&c, &a, "xyz");
   assert_int_equal(run(&c, &a, &d), AOT_OK);
-  for (int k = 0; k < 20; k++) device->value(device, c.queue->feed->timeline); /* each lets something go on */
+  for (int k = 0; k < 20; k++) device->value(device, c.queue->feed->timeline); /* each lets something continue */
   assert_int_equal(device->value(device, c.queue->feed->timeline), 1);
   assert_int_equal(device->signal_host(device, c.queue->ctx, (aot_point_t){hold, 1}), AOT_OK);
   holds(&c, &b, "lmn");
@@ -325,7 +325,7 @@ static void losses_come_while_later_work_is_under_way(void **state) {
   assert_false(aoth_loss_ring_has(&ring, 1));
   assert_int_equal(aoth_loss_ring_take(&ring, &loss), AOT_OK);
   assert_true(loss == 'b');
-  assert_int_equal(c.adder.n_works, 2); /* the point behind its loss is the next submission's */
+  assert_int_equal(c.adder.n_works, 2); /* the point after its loss is the next submission's */
   assert_false(aoth_loss_ring_has(&ring, 2));
   assert_int_equal(aoth_loss_ring_take(&ring, &loss), AOT_OK);
   assert_true(loss == 'c');
@@ -363,7 +363,7 @@ static void arenas_grow(void **state) {
   begin(&c, *state);
   aoth_mirrored_buffer_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
   assert_int_equal(run(&c, &a, &b), AOT_OK);
-  c.adder.arena_nbytes = 100; /* is asked for with the next binding */
+  c.adder.arena_nbytes = 100; /* is requested with the next binding */
   assert_int_equal(run(&c, &a, &d), AOT_OK);
   holds(&c, &d, "bcd");
   assert_int_equal(c.bound.arena.nbytes, 100);
@@ -397,7 +397,7 @@ static void failures_leave_nothing_behind(void **state) {
   end(&c);
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
 static void says(const fixture_t *w, const char *what) {
   if (!strstr(aoth_sink_text(w->sink), what)) fail_msg("no \"%s\" in: %s", what, aoth_sink_text(w->sink));
@@ -413,7 +413,7 @@ static void a_point_that_nobody_raises_is_named(void **state) {
   says(*state, "timeline 1 is at 1, and nobody raises it any more to 2");
   says(*state, "while the forward graph ran");
   c.adder.forgets_to_signal = 0;
-  assert_int_equal(run(&c, &a, &b), AOT_OK); /* the queue goes on */
+  assert_int_equal(run(&c, &a, &b), AOT_OK); /* the queue continues */
   holds(&c, &b, "bcd");
   assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
   assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
@@ -443,7 +443,7 @@ static aot_status_t run_on(calls_t *c, int32_t kind, const aot_tensor_t *inputs,
   return aoth_queue_idle(c->queue);
 }
 
-/* Memory that is too small, outputs over what is read: told before anything runs. */
+/* Memory that is too small, outputs over what is read: reported before anything runs. */
 static void bindings_that_cannot_be_are_refused(void **state) {
   calls_t c;
   aot_buffer_t memory;
@@ -487,7 +487,7 @@ static void begin_guarded(calls_t *c, fixture_t *w) {
   use_adder(c, w);
 }
 
-/* A port in a block, one with memory of its own, the arena: behind each and before it. */
+/* A port in a block, one with memory of its own, the arena: after each and before it. */
 static void overruns_are_told(void **state) {
   static const struct {
     int64_t n_past, arena_at;
@@ -513,7 +513,7 @@ static void overruns_are_told(void **state) {
     assert_int_equal(run(&c, &a, &b), rows[i].says ? AOT_E_CONTRACT : AOT_OK);
     if (rows[i].says) says(*state, rows[i].says);
     c.adder.n_past = c.adder.arena_at = 0;
-    assert_int_equal(run(&c, &a, &b), AOT_OK); /* told once: what was written is mended */
+    assert_int_equal(run(&c, &a, &b), AOT_OK); /* reported once: what was written is mended */
     holds(&c, &b, "bcde");
     assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
     assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);

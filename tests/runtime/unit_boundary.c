@@ -90,7 +90,7 @@ static void test_copy_back_then_restride(void **state) {
   aoth_sink_destroy(s.sink);
 }
 
-/* A rule whose update stands in another graph does nothing here. */
+/* A rule whose update is in another graph does nothing here. */
 static void test_copy_back_of_another_graph(void **state) {
   (void)state;
   scene_t s;

@@ -173,7 +173,7 @@ static void test_equal_seeds_give_equal_batches(void **state) {
   close_feed(&b);
 }
 
-/* Of a batch of 6 rows each of 3 ranks has two, in order; all draw alike, so that they go on from the same place. */
+/* Of a batch of 6 rows each of 3 ranks has two, in order; all draw alike, so that they continue from the same place. */
 static void test_ranks_share_a_batch(void **state) {
   (void)state;
   unsigned char bytes[1000];

@@ -1,4 +1,4 @@
-/* Ctrl-C asks what began last, whatever has ended before it, and what was before comes back in the end. */
+/* Ctrl-C queries what began last, whatever has ended before it, and what was before comes back in the end. */
 #include <trainer/interrupt.h>
 
 #include <setjmp.h>

@@ -204,7 +204,7 @@ static void test_refused_writes(void **state) {
   aoth_sink_destroy(sink);
 }
 
-/* A full disk, played by a limit on file sizes: an error, the old file untouched, nothing left behind. */
+/* A full disk, played by a limit on file sizes: an error, the old file untouched, nothing left over. */
 static void test_full_disk(void **state) {
   (void)state;
   aoth_sink_t *sink = aoth_sink_create(NULL);

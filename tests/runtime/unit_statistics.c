@@ -58,7 +58,7 @@ static void test_quantiles(void **state) {
 static aoth_sample_t one_group(const double *x, uint32_t n) { return (aoth_sample_t){x, 1, n}; }
 
 /* n = 4 has 256 resamples. The interval's ends are quantiles of the ratio over all of them, as far as so many draws
- * can tell. */
+ * can determine. */
 static void test_interval_against_every_resample(void **state) {
   (void)state;
   const double a[] = {10, 11, 13, 17}, b[] = {9, 12, 12.5, 20};
@@ -75,11 +75,11 @@ static void test_interval_against_every_resample(void **state) {
   }
   qsort(all, 256, sizeof *all, by_size);
   close_to(got.value, 12.25 / 12, 1e-15);
-  close_to(got.low, all[25], 1e-12); /* 25.6 of 256 lie below the 10 % point */
+  close_to(got.low, all[25], 1e-12); /* 25.6 of 256 are below the 10 % point */
   close_to(got.high, all[230], 1e-12);
 }
 
-/* Three groups of one measurement: two of them are drawn, in nine ways, and the mean of two logarithms is taken. */
+/* Three groups of one measurement: two of them are drawn, in nine ways, and the mean of two logarithms is used. */
 static void test_groups_against_every_resample(void **state) {
   (void)state;
   const double a[] = {1, 1, 1}, b[] = {1, 2, 8};
@@ -89,7 +89,7 @@ static void test_groups_against_every_resample(void **state) {
   for (uint32_t code = 0; code < 9; code++) all[code] = sqrt(b[code % 3] * b[code / 3]);
   qsort(all, 9, sizeof *all, by_size);
   close_to(got.value, cbrt(16), 1e-12);
-  /* of nine equal steps the 25 % point lies in the third, the 75 % point in the seventh */
+  /* of nine equal steps the 25 % point is in the third, the 75 % point in the seventh */
   close_to(got.low, all[2], 1e-12);
   close_to(got.high, all[6], 1e-12);
 }
@@ -126,7 +126,7 @@ static uint32_t covered(uint32_t n_groups, uint32_t n_each, double between) {
 }
 
 /* 95 % of 400 is 380. Rounds of one process that is like every other; many processes that differ; few of them, where
- * less is kept. */
+ * less is stored. */
 static void test_ratio_interval_covers(void **state) {
   (void)state;
   assert_in_range(covered(1, 40, 0), 364, 396);
@@ -176,7 +176,7 @@ static void test_verdicts(void **state) {
   assert_int_equal(verdicts(3, 2, 0.02, 0), MANY); /* too few processes, whatever they say */
 }
 
-/* A machine that is slower from process to process: pairs tell what the whole does not, when there are six. */
+/* A machine that is slower from process to process: pairs report what the whole does not, when there are six. */
 static void test_pairs(void **state) {
   (void)state;
   const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1.1, 2.2, 3.3, 4.4, 5.5, 6.6};

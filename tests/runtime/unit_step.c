@@ -257,7 +257,7 @@ static void test_refused_programs(void **state) {
   }
 }
 
-/* ---- an output whose size the run tells ---- */
+/* ---- an output whose size the run reports ---- */
 
 static const char open_text[] = "aot 1\n"
                                 "properties imported functional partitioned\n"
@@ -269,7 +269,7 @@ static const char open_text[] = "aot 1\n"
                                 "  out user_output 0 = %y\n"
                                 "}\n";
 
-/* Tells the size it is set to, and fills the output with it. */
+/* Reports the size it is set to, and fills the output with it. */
 static aot_status_t run_open(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open,
                              uint64_t *known) {
   const int64_t *size = self;

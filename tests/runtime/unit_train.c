@@ -155,7 +155,7 @@ static size_t data_begins(const char *bytes) {
   return (size_t)n + 8;
 }
 
-/* One bit of a checkpoint is another one, wherever it is: the run does not go on with it, and one in a tensor names
+/* One bit of a checkpoint is another one, wherever it is: the run does not continue with it, and one in a tensor names
  * it. */
 static void test_damage_is_found_at_resume(void **state) {
   (void)state;

@@ -1,5 +1,6 @@
-/* Collectives go on while their rank computes: under_way.h on a collective queue of the host's device, over a
- * communicator whose ranks are as late as the test wants. What runs beside what is told by the order of events. */
+/* Collectives continue while their rank computes: under_way.h on a collective queue of the host's device, over a
+ * communicator whose ranks are as late as the test wants. What runs in addition to what is reported by the order of
+ * events. */
 #include "under_way.h"
 
 #include <aot/host_backend.h>
@@ -31,7 +32,7 @@ static void happens(fixture_t *w, int event) {
   pthread_mutex_unlock(&w->lock);
 }
 
-/* Another rank has the same tensor as this one, and comes when the gate is open; nobody waits for ever. */
+/* Another rank has the same tensor as this one, and comes when the gate is open; nothing waits for ever. */
 static aot_status_t AOT_CALL do_collect(void *self, aot_status_t before) {
   fixture_t *w = self;
   struct timespec end;
@@ -85,7 +86,7 @@ static void open_gate(fixture_t *w) {
 static const aot_collective_t gather = {
     .struct_size = sizeof gather, .kind = AOT_COLLECTIVE_ALL_GATHER, .dtype = AOT_I32};
 
-/* The other rank comes only when this one has computed behind its start: a collective that is done where it was started
+/* The other rank comes only when this one has computed after its start: a collective that is done where it was started
  * would never be. */
 static void goes_on_beside_what_is_computed(void **state) {
   (void)state;
@@ -127,7 +128,7 @@ static void failures_are_told_to_who_waits(void **state) {
   assert_int_equal(fs_await(&u, all), AOT_E_UNAVAILABLE);
   w.fails = 0;
   assert_int_equal(fs_start(&u, NULL, 2, &gather, &part, 1), AOT_OK);
-  assert_int_equal(fs_await_all(&u), AOT_OK); /* which takes nothing from who waits for it behind */
+  assert_int_equal(fs_await_all(&u), AOT_OK); /* which takes nothing from who waits for it after */
   assert_int_equal(all[1], 1);
   assert_int_equal(fs_await(&u, all), AOT_OK);
   assert_int_equal(fs_start(&u, NULL, 2, &gather, &part, 1), AOT_OK);

@@ -1,5 +1,5 @@
 /* A pass of small rewrites: a node whose result is one of its operands is left out, one that computes what an earlier
- * one does is replaced by it, and nodes that nobody reads are erased. */
+ * one does is replaced by it, and unused nodes are erased. */
 #include <aot/describe.h>
 #include <aot/inline.h>
 #include <aot/pass.h>

@@ -78,7 +78,7 @@ static aot_status_t erase_unread(const fold_t *f, aot_prog_t *prog, aot_graph_t 
   return AOT_OK;
 }
 
-/* The input of a constant is erased and added once more at the end: for the host, an input that no stage may add. */
+/* The input of a constant is erased and added again at the end: for the host, an input that no stage may add. */
 static aot_status_t move_first_constant(const fold_t *f, aot_prog_t *prog, aot_graph_t graph) {
   for (uint32_t i = 0; i < f->host.graph->n_inputs(prog, graph); i++) {
     const aot_port_t port = f->host.graph->inputs(prog, graph)[i];

@@ -1,4 +1,4 @@
-/* Both ends of aot.memory/1, aot.cost/1 and aot.trial/1: a pass that asks the host, and a backend that answers as
+/* Both ends of aot.memory/1, aot.cost/1 and aot.trial/1: a pass that queries the host, and a backend that answers as
  * its option says. */
 #include "kit/base/host_call.h"
 #include <aot/backend.h>
@@ -60,7 +60,7 @@ static aot_status_t ask_costs(const memory_plugin_unit_t *u, aot_ctx_t *ctx, aot
   return number(u, ctx, "flops", flops);
 }
 
-/* "ask": once, as it stands. "trial": with one more output, which is taken back. "forget": which is not. */
+/* "ask": once, as it is. "trial": with one more output, which is undone. "forget": which is not. */
 static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const memory_plugin_unit_t *u = p->head.self;
   const aot_ext_memory_t *m = aot_ext(&u->host.head, AOT_EXT_MEMORY);
@@ -182,7 +182,7 @@ static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_co
   return AOT_OK;
 }
 
-/* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes beside its results;
+/* Of a node, as `how` says: "fuses", all of them in one loop; "works", a megabyte that each takes next to its results;
  * "slow", a millisecond; "lost", rows of nodes that are not there. */
 static void describe(const memory_plugin_unit_t *u, aot_node_cost_t *row) {
   if (is(u, "fuses")) row->fusion = 1;

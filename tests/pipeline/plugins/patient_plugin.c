@@ -2,7 +2,7 @@
  *
  *     asks       until it hears that it is to stop
  *     deaf       works for ever
- *     late       never asks, and is done when the file `enough` is there */
+ *     late       never queries, and is done when the file `enough` is there */
 #include <aot/describe.h>
 #include <aot/host.h>
 #include <aot/inline.h>

@@ -37,7 +37,7 @@ static aot_status_t tiled(const tiler_plugin_unit_t *u, aot_prog_t *prog, aot_en
   return u->host.edit->encoding_create(prog, &e, out);
 }
 
-/* ---- opset/1 "tiles": pack and unpack; the result's type says how it lies ---- */
+/* ---- opset/1 "tiles": pack and unpack; the result's type says how it is laid out ---- */
 
 static const aot_schema_arg_t tensor[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR}};
 #define OP(name_)                                                                                                      \
@@ -125,7 +125,8 @@ static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const ao
   return AOT_OK;
 }
 
-/* ---- backend/2 "tiles-backend", which knows tiles of 2x2, and "plain-backend", which was never told of any ---- */
+/* ---- backend/2 "tiles-backend", which knows tiles of 2x2, and "plain-backend", which was never reported of any
+ * ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const aot_graph_api_t *g = ((const tiler_plugin_unit_t *)b->head.self)->host.graph;
@@ -145,7 +146,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 static aot_status_t exe_run(void *self, const hc_run_t *call) {
   (void)self, (void)call;
-  return AOT_E_UNIMPLEMENTED; /* nobody runs it */
+  return AOT_E_UNIMPLEMENTED; /* nothing runs it */
 }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,

@@ -319,7 +319,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 }
 
 static aot_status_t exe_run(void *self, const hc_run_t *run) {
-  if (run->kind == AOT_GRAPH_UPDATE) abort(); /* a test asks for it */
+  if (run->kind == AOT_GRAPH_UPDATE) abort(); /* a test requests it */
   return self && run->n_inputs + run->n_outputs < 100 ? AOT_OK : AOT_E_INVALID;
 }
 

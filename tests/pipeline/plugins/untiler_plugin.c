@@ -1,4 +1,4 @@
-/* Another plugin than the one that names the encoding: a pass that reads it off the types, tells of it, and takes it
+/* Another plugin than the one that names the encoding: a pass that reads it off the types, reports it, and takes it
  * away. */
 #include <aot/describe.h>
 #include <aot/ext/report.h>
