@@ -1,6 +1,7 @@
 #include "product_step.h"
 
 #include "gpu_target.h"
+#include "kit/base/geometry.h"
 #include <string.h>
 
 enum { WORKSPACE = 32 << 20, SMALL_WORKSPACE = 1 << 16, NOT_TRIED = -1 };
@@ -16,7 +17,7 @@ typedef struct product_step {
   int is_ready;         /* gc_product_init: when it is first run */
   lw_ref_t operands[GC_N_OPERANDS];
   int32_t rank; /* dimensions of the batch that are run one by one */
-  int64_t sizes[AOT_MAX_RANK], strides[AOT_MAX_RANK][GC_N_MATRICES]; /* bytes */
+  int64_t sizes[AOT_MAX_RANK], strides[GC_N_MATRICES][AOT_MAX_RANK]; /* bytes */
 } product_step_t;
 
 static gc_lowering_t *lowering(const lw_build_t *b) { return b->machine->self; }
@@ -26,20 +27,18 @@ static void forget(void *self) {
   if (p->is_ready) gc_product_deinit(p->cublaslt, &p->product);
 }
 
-static int run_all(product_step_t *p, gc_address_t *at, gc_stream_t stream) {
-  int64_t index[AOT_MAX_RANK] = {0};
-  for (;;) {
-    int32_t d = p->rank - 1;
-    const int failed = gc_product_run(p->cublaslt, &p->product, at, stream);
+static int run_all(product_step_t *p, const gc_address_t *at, gc_stream_t stream) {
+  const int64_t *strides[GC_N_MATRICES];
+  int64_t index[AOT_MAX_RANK] = {0}, place[GC_N_MATRICES] = {0};
+  gc_address_t matrices[GC_N_OPERANDS];
+  memcpy(matrices, at, sizeof matrices);
+  for (int i = 0; i < GC_N_MATRICES; i++) strides[i] = p->strides[i];
+  do {
+    for (int i = 0; i < GC_N_MATRICES; i++) matrices[i] = at[i] + (uint64_t)place[i];
+    const int failed = gc_product_run(p->cublaslt, &p->product, matrices, stream);
     if (failed) return failed;
-    for (; d >= 0; d--) {
-      for (int i = 0; i < GC_N_MATRICES; i++) at[i] += (uint64_t)p->strides[d][i];
-      if (++index[d] < p->sizes[d]) break;
-      for (int i = 0; i < GC_N_MATRICES; i++) at[i] -= (uint64_t)(p->strides[d][i] * p->sizes[d]);
-      index[d] = 0;
-    }
-    if (d < 0) return 0;
-  }
+  } while (tn_next(p->rank, p->sizes, index, GC_N_MATRICES, strides, place));
+  return 0;
 }
 
 static aot_status_t run_product(const lw_frame_t *f, void *payload) {
@@ -112,7 +111,7 @@ static void find_batch(product_step_t *p, const lw_tensor_t *const *tensors) {
   for (int32_t outer = 0; outer <= d; outer++) {
     if (out->sizes[outer] == 1) continue;
     for (int i = 0; i < GC_N_MATRICES; i++)
-      p->strides[p->rank][i] = tensors[i]->strides[outer] * (int64_t)aot_dtype_size(tensors[i]->dtype);
+      p->strides[i][p->rank] = tensors[i]->strides[outer] * (int64_t)aot_dtype_size(tensors[i]->dtype);
     p->sizes[p->rank++] = out->sizes[outer];
   }
 }
@@ -120,7 +119,7 @@ static void find_batch(product_step_t *p, const lw_tensor_t *const *tensors) {
 static uint32_t alignment(const lw_build_t *b, const product_step_t *p, int i, const lw_tensor_t *t) {
   uint32_t align = gc_alignment_of(b, t);
   for (int32_t d = 0; d < p->rank; d++)
-    while (p->strides[d][i] % (int64_t)align) align /= 2;
+    while (p->strides[i][d] % (int64_t)align) align /= 2;
   return align;
 }
 

@@ -1,6 +1,7 @@
 #include "windows.h"
 
 #include "attempt.h"
+#include "kit/base/splitmix.h"
 #include "kit/cuda/symbols.h"
 #include <aot/inline.h>
 #include <dlfcn.h>
@@ -64,17 +65,12 @@ static uint32_t find_row(nl_window_t *rows, const nl_memory_t *m, aot_buffer_t b
   return k;
 }
 
-static void hash_word(uint64_t *hash, uint64_t word) { /* FNV-1a, by words */
-  *hash = (*hash ^ word) * UINT64_C(1099511628211);
-  *hash ^= *hash >> 29;
-}
-
 static void note_place(nl_window_t *rows, const nl_memory_t *m, aot_buffer_t b, note_t *note) {
   const uint32_t k = find_row(rows, m, b, note);
   const int is_in = k < NL_MOST_WINDOWS;
-  hash_word(&note->places, k);
-  hash_word(&note->places, is_in ? b.address - rows[k].begin : 0);
-  hash_word(&note->places, is_in ? rows[k].nbytes : 0);
+  note->places = kit_mix64(note->places, k);
+  note->places = kit_mix64(note->places, is_in ? b.address - rows[k].begin : 0);
+  note->places = kit_mix64(note->places, is_in ? rows[k].nbytes : 0);
 }
 
 uint64_t nl_larger_side(const aot_collective_t *what) {
@@ -99,7 +95,7 @@ int nl_goes_through_windows(const nl_windows_t *w, const aot_collective_t *what)
 /* rows: the windows; those that are to be are added. */
 static note_t note_of(const nl_windows_t *w, nl_window_t *rows, const nl_windows_how_t *how,
                       const aot_collective_t *const *what, uint64_t n) {
-  note_t note = {.places = UINT64_C(14695981039346656037)};
+  note_t note = {0};
   for (uint32_t k = 0; k < NL_MOST_WINDOWS; k++)
     if (rows[k].nbytes && !is_mappable(how->memory, rows[k].begin)) note.gone |= UINT64_C(1) << k;
   for (uint64_t i = 0; i < n; i++) {

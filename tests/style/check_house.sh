@@ -32,12 +32,17 @@ rm kit/model/README.md
 echo 'a = realloc(a, 1);' > kit/graph/b.c; echo 'a = realloc(a, 1);' > tests/ir/b.c
 echo 'at = hash(name) & mask;' > kit/graph/c.c
 printf 'static aot_status_t no_memory(int x) {\n' > kit/graph/d.c; echo 'x += 0x9E3779B97F4A7C15;' > kit/graph/e.c
+echo 'at = ((uintptr_t)key * 3 >> 32) & last;' > kit/graph/f.c; echo 'x = (uintptr_t)p & (align - 1);' > kit/graph/g.c # no hash
+echo 'while (heap[(at - 1) / 2] > x) {' > kit/graph/h.c; echo 'if (++index[d] < sizes[d]) break;' > kit/graph/i.c
 house
 [ $status = 1 ] || complain "status $status of a tree that misses counts"
 says 'comments over 120 columns +0 +2 +MISSED$'
 says 'asserts per 1,000 lines of kit/loops .* 0.0 \(0 in 101\) +MISSED$'
 says 'exceptions in tests/style/walls_exceptions.txt +0 +1 +MISSED$'
 says 'folders of sources without a README .* 1 +MISSED$'; says '  no README: kit/model$'
-for what in 'growing arrays' 'hash tables' 'random numbers' 'functions no_memory'; do says "$what outside kit/base.* 1 +MISSED\$"; done
+says 'hash tables outside kit/base.* 2 +MISSED$'
+for what in 'growing arrays' 'random numbers' heaps 'strided iteration' 'functions no_memory'; do
+  says "$what outside kit/base.* 1 +MISSED\$"
+done
 [ "$failed" = 0 ] && echo ok
 exit "$failed"
