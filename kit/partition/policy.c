@@ -1,5 +1,6 @@
 #include "policy.h"
 
+#include "kit/base/glob.h"
 #include "tags.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -84,27 +85,6 @@ void pt_policy_deinit(pt_policy_t *p) {
 
 /* ---- matching ---- */
 
-/* * and ? as in file names. One place to go back to is enough: a later star can do all that an earlier one could. */
-static int glob(aot_str_t pattern, aot_str_t text) {
-  uint64_t p = 0, t = 0, star = UINT64_MAX, resume = 0;
-  while (t < text.size) {
-    if (p < pattern.size && pattern.data[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size && (pattern.data[p] == '?' || pattern.data[p] == text.data[t])) {
-      p++;
-      t++;
-    } else if (star != UINT64_MAX) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return 0;
-    }
-  }
-  while (p < pattern.size && pattern.data[p] == '*') p++;
-  return p == pattern.size;
-}
-
 /* The first part up to a dot, and the rest after it. */
 static aot_str_t next_part(aot_str_t *rest) {
   uint64_t n = 0;
@@ -121,7 +101,7 @@ static uint64_t match_module(aot_str_t pattern, aot_str_t path) {
   while (pattern.size) {
     if (rest.size == 0) return 0;
     part = next_part(&rest);
-    if (!glob(next_part(&pattern), part)) return 0;
+    if (!kit_glob(next_part(&pattern), part)) return 0;
   }
   return (uint64_t)(part.data - path.data) + part.size;
 }
@@ -129,14 +109,14 @@ static uint64_t match_module(aot_str_t pattern, aot_str_t path) {
 static int match_op(aot_str_t pattern, aot_str_t name) {
   uint64_t packet = name.size;
   while (packet > 0 && name.data[packet - 1] != '.') packet--;
-  return glob(pattern, name) || (packet > 1 && glob(pattern, (aot_str_t){name.data, packet - 1}));
+  return kit_glob(pattern, name) || (packet > 1 && kit_glob(pattern, (aot_str_t){name.data, packet - 1}));
 }
 
 static int match_region(aot_str_t pattern, aot_str_t name, uint32_t tag) {
   char number[16];
-  if (name.size && glob(pattern, name)) return 1;
+  if (name.size && kit_glob(pattern, name)) return 1;
   snprintf(number, sizeof number, "%u", tag);
-  return tag && glob(pattern, aot_str(number));
+  return tag && kit_glob(pattern, aot_str(number));
 }
 
 /* Does the rule match node n? *out_module: of a module rule, the module so matched. */

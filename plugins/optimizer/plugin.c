@@ -14,25 +14,23 @@ typedef struct optimizer_unit {
   aot_pass_t table;
   aot_host_t host;
   opt_rule_t rule;
+  opt_groups_t groups;
 } optimizer_unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const optimizer_unit_t *u = p->head.self;
-  return opt_add_update(&u->host, ctx, prog, &u->rule);
+  return opt_add_update(&u->host, ctx, prog, &u->rule, &u->groups);
 }
 
-static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
-  aot_diag_t d = kit_diag(AOT_SEVERITY_ERROR, "optimizer.option", message);
-  d.hint = aot_str(hint);
-  return kit_report(host, ctx, AOT_E_OPTION, &d);
-}
-
-static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule,
+static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule, aot_str_t groups,
                          const aot_table_t **out_table) {
+  const char *error = opt_rule_error(rule);
+  if (error) return kit_fail(host, ctx, AOT_E_OPTION, "optimizer.option", "%s", error);
   optimizer_unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->rule = *rule;
+  AOT_TRY(opt_groups_parse(host, ctx, groups, rule, &u->groups));
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
@@ -48,10 +46,7 @@ static aot_status_t create_sgd(const aot_unit_t *self, aot_ctx_t *ctx, const aot
                          .weight_decay = v[2].f,
                          .nesterov = v[3].i != 0,
                          .maximize = v[4].i != 0};
-  if (rule.sgd.nesterov && (rule.sgd.momentum <= 0 || rule.sgd.dampening != 0))
-    return bad_options(host, ctx, "nesterov needs a momentum and no dampening",
-                       "set momentum, for instance to 0.9, and dampening to 0");
-  return make(host, ctx, &rule, out_table);
+  return make(host, ctx, &rule, v[5].s, out_table);
 }
 
 static aot_status_t create_adam_like(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const char *id,
@@ -67,9 +62,7 @@ static aot_status_t create_adam_like(const aot_host_t *host, aot_ctx_t *ctx, con
       .amsgrad = v[4].i != 0,
       .maximize = v[5].i != 0,
   };
-  if (rule.adam.beta1 >= 1 || rule.adam.beta2 >= 1)
-    return bad_options(host, ctx, "beta1 and beta2 must be less than 1", "the usual values are 0.9 and 0.999");
-  return make(host, ctx, &rule, out_table);
+  return make(host, ctx, &rule, v[6].s, out_table);
 }
 
 static aot_status_t create_adam(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
@@ -97,6 +90,13 @@ static aot_status_t create_adamw(const aot_unit_t *self, aot_ctx_t *ctx, const a
     .struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                        \
     .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help)                                                     \
   }
+#define GROUPS                                                                                                         \
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,                      \
+    .name = AOT_STR_INIT("groups"),                                                                                    \
+    .help =                                                                                                            \
+        AOT_STR_INIT("options of some parameters, by name: \"*.bias, ln_*: weight-decay=0; head.*: lr-scale=0.1\"")    \
+  }
 #define ADAM_OPTIONS(decay)                                                                                            \
   {                                                                                                                    \
     NUMBER("beta1", 0.9, 0, 1, "decay of the running mean of gradients"),                                              \
@@ -104,14 +104,16 @@ static aot_status_t create_adamw(const aot_unit_t *self, aot_ctx_t *ctx, const a
         NUMBER("eps", 1e-8, 0, 1e9, "added to the denominator"),                                                       \
         NUMBER("weight-decay", decay, 0, 1e9, "how strongly parameters are pulled to zero"),                           \
         SWITCH("amsgrad", "divide by the largest running mean of squared gradients so far"),                           \
-        SWITCH("maximize", "climb instead of descend")                                                                 \
+        SWITCH("maximize", "climb instead of descend"), GROUPS                                                         \
   }
 
 static const aot_option_t sgd_options[] = {
     NUMBER("momentum", 0, 0, 1e9, "share of the last step that is kept"),
     NUMBER("dampening", 0, -1e9, 1e9, "share of the gradient that momentum leaves out"),
     NUMBER("weight-decay", 0, 0, 1e9, "how strongly parameters are pulled to zero"),
-    SWITCH("nesterov", "look ahead along the momentum"), SWITCH("maximize", "climb instead of descend")};
+    SWITCH("nesterov", "look ahead along the momentum"),
+    SWITCH("maximize", "climb instead of descend"),
+    GROUPS};
 static const aot_option_t adam_options[] = ADAM_OPTIONS(0);
 static const aot_option_t adamw_options[] = ADAM_OPTIONS(0.01);
 

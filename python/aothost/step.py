@@ -22,8 +22,9 @@ from torch.utils import _pytree as pytree
 
 from . import _aothost
 from .options import Options
-from .step_optimizer import States, UnsupportedOptimizer, options_of, unit_of
-from .step_program import ALIGNMENT, StepProgram, Whole, refuse_sparse
+from .program import ALIGNMENT
+from .step_optimizer import States, unit_of
+from .step_program import StepProgram, Whole, refuse_sparse
 
 log = logging.getLogger("aothost")
 PRECISIONS = (None, "f32", "bf16", "f16")
@@ -104,28 +105,29 @@ class Step:
         self.names = {id(p): name for name, p in self.whole.named_parameters()}
         self.hyperparameters = operator.itemgetter(*HYPERPARAMETERS[self.unit])
         self.generation = 0  # of the memory of leaves
+        self.trained: Any = None  # what the groups were made of
+        self.groups: tuple[int, ...] = ()
         self.last: tuple[Any, Bound] | None = None
         self.calls = 0  # since the last update
         optimizer_parameters(optimizer, self.names)
+        self.states.divide()
 
     def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         tensors, layout = flatten(args, kwargs)
-        groups = self.optimizer.param_groups
-        key = (
-            layout,
-            tuple([m.training for m in self.modules]),
-            tuple([p.requires_grad for p in self.parameters]),
-            tuple([(len(g["params"]), self.hyperparameters(g)) for g in groups]),
+        trained = (
+            [p.requires_grad for p in self.parameters],
+            [(len(g["params"]), self.hyperparameters(g)) for g in self.optimizer.param_groups],
         )
-        if self.last is not None and self.last[0] == key:
+        if trained != self.trained or not self.states.is_current():
+            self.regroup(trained)
+        modes = [m.training for m in self.modules]
+        if self.last is not None and self.last[0] == (layout, modes):
             bound = self.last[1]
         else:
-            bound = self.programs.get(key) or self.compile(key, tensors, args, kwargs)
-            self.last = (key, bound)
-        if not self.states.is_current():
-            self.generation += 1
+            bound = self.program_for(layout, modes, tensors, args, kwargs)
+            self.last = ((layout, modes), bound)
         bound.settle(self)
-        lr = one_lr(groups)
+        lr = self.states.rate()
         loss = bound.step(tensors, lr)
         self.calls += 1
         if self.calls == self.accumulate:
@@ -137,18 +139,37 @@ class Step:
         bound.after_step()
         return loss
 
-    def compile(self, key: Any, tensors: list[torch.Tensor], args: Any, kwargs: Any) -> "Bound":
-        changed = {k[3] for k in self.programs if k[:3] == key[:3]} - {key[3]}
+    def regroup(self, trained: Any) -> None:
+        """Other parameters are trained, by other options, or from another state than the last step's."""
+        optimizer_parameters(self.optimizer, self.names)
+        self.groups = self.states.divide()
+        self.trained, self.last = trained, None
+        self.generation += 1
+
+    def program_for(
+        self, layout: Any, modes: list[bool], tensors: list[torch.Tensor], args: Any, kwargs: Any
+    ) -> "Bound":
+        requires_grad, options = (tuple(t) for t in self.trained)
+        key = (layout, tuple(modes), requires_grad, self.groups, options)
+        bound = self.programs.get(key)
+        if bound is not None:
+            return bound
+        changed = {k[4] for k in self.programs if k[:4] == key[:4]}
         if len(changed) >= MAX_OPTIONS:
             raise RuntimeError(
                 f"the optimizer's options have changed {len(changed)} times, and each compiles a program: only lr "
                 "may change at each step (of schedulers that move momentum: cycle_momentum=False)"
             )
-        trained = optimizer_parameters(self.optimizer, self.names)
-        options = one_group(self.unit, self.optimizer)
-        self.states.configure(options)
         self.whole.rebuild = rebuild_of(args, kwargs)
-        program = StepProgram(self.whole, tensors, trained, self.unit, options, self.options, self.settings)
+        program = StepProgram(
+            self.whole,
+            tensors,
+            optimizer_parameters(self.optimizer, self.names),
+            self.unit,
+            self.states.unit_options(self.names),
+            self.options,
+            self.settings,
+        )
         bound = self.programs[key] = Bound(program, self)
         return bound
 
@@ -159,7 +180,7 @@ class Bound:
     def __init__(self, source: StepProgram, step: Step):
         self.source, self.program = source, source.program
         self.generation = -1
-        self.updated = source.updated(step.unit, step.states.names)
+        self.updated = source.updated(step.states)
         self.tensors = [tensor for _, tensor in source.leaves]
         self.written: list[torch.Tensor] = []
         self.places = b""
@@ -168,9 +189,6 @@ class Bound:
 
     def settle(self, step: Step) -> None:
         """Leaves that have moved since the last step are bound to where they are."""
-        if not step.states.is_same():
-            step.generation += 1
-            step.states.reset()
         if self.generation == step.generation and _aothost.pointers(self.tensors) == self.places:
             if self.copies:
                 torch._foreach_copy_([c for _, c in self.copies], [t for t, _ in self.copies])
@@ -179,7 +197,7 @@ class Bound:
 
     def bind(self, step: Step) -> None:
         self.copies = []
-        step.states.prepare([p for _, p in self.updated])
+        step.states.prepare(self.updated)
         self.tensors = [tensor for _, tensor in self.source.leaves]
         for key, tensor in self.source.leaves:
             self.lend(key, tensor)
@@ -187,6 +205,9 @@ class Bound:
         for key, tensor in step.states.leaves(self.updated):
             self.lend(key, tensor)
             states.append(tensor)
+        for key, tensor in step.states.shared_leaves():
+            if self.source.has(key):
+                self.program.bind(key, tensor)
         for key, like in self.source.private_leaves(self.updated):
             if key not in step.shared:
                 step.shared[key] = like()
@@ -274,29 +295,6 @@ def optimizer_parameters(optimizer: torch.optim.Optimizer, names: Mapping[int, s
             if p.requires_grad:
                 found.append(p)
     return found
-
-
-def one_group(unit: str, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    groups = optimizer.param_groups
-    options = [options_of(unit, g, f"group {i} of {type(optimizer).__name__}") for i, g in enumerate(groups)]
-    for i, other in enumerate(options):
-        for name, value in other.items():
-            if value != options[0][name]:
-                raise UnsupportedOptimizer(
-                    f"parameter group {i} has {name} {value}, group 0 has {options[0][name]}: a compiled step has the "
-                    "same options for all groups"
-                )
-    return options[0]
-
-
-def one_lr(groups: list[dict[str, Any]]) -> float:
-    lr = groups[0]["lr"]
-    for i in range(1, len(groups)):
-        if groups[i]["lr"] != lr:
-            raise UnsupportedOptimizer(
-                f"parameter group {i} has lr {groups[i]['lr']}, group 0 has {lr}: a compiled step has one lr for all"
-            )
-    return float(lr)
 
 
 def refuse_wrapped(model: torch.nn.Module) -> None:

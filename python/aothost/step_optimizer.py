@@ -8,8 +8,8 @@ The states are those that `optimizer.state_dict()` saves; an optimizer that has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Iterator, Mapping, Sequence
 
 import torch
 
@@ -69,90 +69,139 @@ def states_of(unit: str, options: dict[str, Any]) -> list[str]:
 
 
 @dataclass
-class Counter:
-    """The step of all parameters: f64 for the program, and PyTorch's own (views of `all`)."""
+class Group:
+    """Parameters with the same options, rate and step: a parameter group, or those of one at the same step."""
 
-    step: torch.Tensor
-    all: torch.Tensor
-    version: int
+    index: int  # in optimizer.param_groups
+    options: dict[str, Any]
+    parameters: list[torch.Tensor]
+    names: list[str]  # of states
+    counts: bool  # the program counts its steps
+    step: torch.Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))  # the program's
+    steps: torch.Tensor = field(default_factory=lambda: torch.empty(0))  # PyTorch's, by parameter: it has views of them
+    version: int = 0  # of steps, at our last update
+    lr: torch.Tensor = field(default_factory=lambda: torch.full((), -1.0, dtype=torch.float64))
+    last_lr: float = -1.0
 
 
 class States:
-    """The states of the parameters that a program updates, as entries of optimizer.state."""
+    """The optimizer's groups, and the states of their parameters as entries of optimizer.state."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, unit: str):
         self.optimizer, self.unit = optimizer, unit
-        self.names: list[str] = []
-        self.counts = False  # the program has a count of steps
-        self.counter = Counter(torch.zeros((), dtype=torch.float64), torch.empty(0), 0)
-        self.parameters: list[torch.Tensor] = []
-        self.seen: tuple[Any, int] = (optimizer.state, len(optimizer.state))
+        self.groups: list[Group] = []
+        self.group_of: dict[int, Group] = {}
+        self.seen: tuple[Any, int] = (None, 0)
 
-    def configure(self, options: dict[str, Any]) -> None:
-        self.names = states_of(self.unit, options)
-        self.counts = self.unit != "sgd" or bool(options["momentum"] and options["dampening"])
+    def divide(self) -> tuple[int, ...]:
+        """Makes the groups as the optimizer has them now. By parameter: its group."""
+        self.groups, numbers = [], []
+        found: dict[Any, int] = {}
+        for i, group in enumerate(self.optimizer.param_groups):
+            options = options_of(self.unit, group, f"group {i} of {type(self.optimizer).__name__}")
+            counts = self.unit != "sgd" or bool(options["momentum"] and options["dampening"])
+            for p in group["params"]:
+                key = (i, self.step_of(p) if counts else 0.0)
+                if key not in found:
+                    found[key] = len(self.groups)
+                    self.groups.append(Group(i, options, [], states_of(self.unit, options), counts))
+                    self.groups[-1].step.fill_(key[1])
+                self.groups[found[key]].parameters.append(p)
+                numbers.append(found[key])
+        self.group_of = {id(p): g for g in self.groups for p in g.parameters}
+        self.note()
+        return tuple(numbers)
 
-    def prepare(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Each of the parameters has its states from now on."""
-        self.parameters = list(parameters) if self.names else []
-        state = self.optimizer.state
-        is_new = [not state[p] for p in self.parameters]
-        if any(is_new) and not all(is_new) and self.counts:
-            raise UnsupportedOptimizer(
-                f"{sum(is_new)} of {len(is_new)} parameters have no state yet: a compiled step counts all parameters' "
-                "steps together; give the new ones an optimizer and a compiled step of their own"
-            )
-        for p in self.parameters:
-            entry = state[p]
-            if self.unit != "sgd" and not entry:
-                entry["step"] = torch.zeros(())  # the first one, as in PyTorch
-            for name in self.names:
-                if entry.get(name) is None:
-                    entry[name] = torch.zeros_like(p, memory_format=torch.preserve_format, requires_grad=False)
-        self.read_counter(bool(is_new) and not is_new[0])
-        self.seen = (state, len(state))
+    def step_of(self, parameter: torch.Tensor) -> float:
+        """Its steps so far. SGD counts none in PyTorch; aothost's dampening begins with the second."""
+        entry = self.optimizer.state.get(parameter, {})
+        return float(entry.get("step", 0.0)) if self.unit != "sgd" else float(entry.get("momentum_buffer") is not None)
 
-    def is_same(self) -> bool:
-        """Whether optimizer.state is the one that was prepared: loading a state makes another."""
-        state = self.optimizer.state
-        return state is self.seen[0] and len(state) == self.seen[1]
-
-    def reset(self) -> None:
+    def note(self) -> None:
         self.seen = (self.optimizer.state, len(self.optimizer.state))
 
-    def leaves(self, updated: Sequence[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
-        """Keys of the program's states, and the tensors that they are to be."""
-        if self.counts:
-            yield f"state.{self.unit}.step", self.counter.step
-        for name, p in updated:
-            for state in self.names:
-                yield f"state.{self.unit}.{state}.{name}", self.optimizer.state[p][state]
-
-    def read_counter(self, had_state: bool) -> None:
-        """PyTorch's counters become views of one tensor, with the values that they have."""
-        if self.unit == "sgd":  # it counts nothing in PyTorch; aothost's dampening begins with the second step
-            self.counter.step.fill_(float(had_state))
-            return
-        entries = [self.optimizer.state[p] for p in self.parameters]
-        values = [float(e["step"]) for e in entries]
-        if len(set(values)) > 1:
-            raise UnsupportedOptimizer(
-                f"the parameters are at different steps, {min(values):g} to {max(values):g}: a compiled step counts "
-                "them together"
-            )
-        counters = torch.tensor(values, dtype=torch.float32)
-        for entry, counter in zip(entries, counters.unbind()):
-            entry["step"] = counter
-        self.counter.all = counters
-        self.counter.step.fill_(values[0] if values else 0.0)
-        self.counter.version = counters._version
-
     def is_current(self) -> bool:
-        """Whether PyTorch has counted no step of its own since ours."""
-        return self.unit == "sgd" or self.counter.all._version == self.counter.version
+        """Whether optimizer.state is as our last update left it: no state was loaded, PyTorch has made no step."""
+        state = self.optimizer.state
+        if state is not self.seen[0] or len(state) != self.seen[1]:
+            return False
+        return all([g.steps._version == g.version for g in self.groups])
+
+    def unit_options(self, names: Mapping[int, str]) -> dict[str, Any]:
+        """For run.train.optimizer-with. Of several groups each has a rule with its parameters' names."""
+        first = self.groups[0].options
+        if len(self.groups) == 1:
+            return first
+        rules = []
+        for g in self.groups:
+            members = [names[id(p)] for p in g.parameters]
+            for name in members:
+                if set(name) & set(",:;*?\n"):
+                    raise UnsupportedOptimizer(f"parameter '{name}': a name in several groups has none of , : ; * ?")
+            rules.append(", ".join(members) + ": " + ", ".join(f"{k}={text_of(v)}" for k, v in g.options.items()))
+        return {**first, "groups": "; ".join(rules)}
+
+    def key(self, group: Group, state: str, name: str = "") -> str:
+        """Of a leaf of the program."""
+        if not name and len(self.groups) > 1:
+            name = str(1 + self.groups.index(group))
+        return f"state.{self.unit}.{state}" + (f".{name}" if name else "")
+
+    def prepare(self, updated: Sequence[tuple[str, torch.Tensor]]) -> None:
+        """Each of these parameters has its states from now on; PyTorch's steps become views of one tensor a group."""
+        state = self.optimizer.state
+        wanted = {id(p) for _, p in updated}
+        for g in self.groups:
+            members = [p for p in g.parameters if id(p) in wanted and g.names]
+            for p in members:
+                entry = state[p]
+                if self.unit != "sgd" and "step" not in entry:
+                    entry["step"] = torch.zeros(())  # the first one, as in PyTorch
+                for name in g.names:
+                    if entry.get(name) is None:
+                        entry[name] = torch.zeros_like(p, memory_format=torch.preserve_format, requires_grad=False)
+            if self.unit != "sgd":
+                g.steps = torch.tensor([float(state[p]["step"]) for p in members], dtype=torch.float32)
+                for p, step in zip(members, g.steps.unbind()):
+                    state[p]["step"] = step
+                g.step.fill_(g.steps[0] if members else 0.0)
+                g.version = g.steps._version
+        self.note()
+
+    def leaves(self, updated: Sequence[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
+        """Keys of the parameters' states, and the tensors that they are to be."""
+        for name, p in updated:
+            g = self.group_of[id(p)]
+            for state in g.names:
+                yield self.key(g, state, name), self.optimizer.state[p][state]
+
+    def shared_leaves(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Those of a group as a whole; the program has none where it updates no parameter of the group."""
+        for g in self.groups:
+            if g.counts:
+                yield self.key(g, "step"), g.step
+            if len(self.groups) > 1:
+                yield self.key(g, "lr-scale"), g.lr
+
+    def rate(self) -> float:
+        """What the program gets as lr: of several groups each has its own in a leaf."""
+        groups = self.optimizer.param_groups
+        if len(self.groups) == 1:
+            return float(groups[0]["lr"])
+        for g in self.groups:
+            lr = float(groups[g.index]["lr"])
+            if lr != g.last_lr:
+                g.lr.fill_(lr)
+                g.last_lr = lr
+        return 1.0
 
     def after_update(self) -> None:
-        """PyTorch's counters have the program's count, which a skipped step leaves as it is."""
+        """PyTorch's counts are the program's, which a skipped step leaves as they are."""
         if self.unit != "sgd":
-            self.counter.all.copy_(self.counter.step)
-            self.counter.version = self.counter.all._version
+            for g in self.groups:
+                g.steps.copy_(g.step)
+                g.version = g.steps._version
+
+
+def text_of(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -15,8 +15,9 @@ import torch
 
 from . import _aothost
 from .options import Options
+from .program import ALIGNMENT, backends_of
+from .step_optimizer import States
 
-ALIGNMENT = 64  # of memory that programs read where it is (aothost.h)
 COMPILE_FLAGS = 3  # AOTHOST_OPTIMIZER | AOTHOST_STEP
 NOT_FOUND = 5  # AOT_E_NOT_FOUND
 
@@ -67,7 +68,7 @@ def pipeline_of(unit: str, optimizer: dict[str, Any], options: Options, draws: b
     partition: dict[str, Any] = {"use": options.partition}
     if options.budget is not None:
         partition["with"] = {"objective": "memory", "budget": options.budget}
-    stages += [partition, {"use": options.backend}]
+    stages += [partition, *({"use": unit} for unit in backends_of(options))]
     train = {"steps": 1, "data": "random", "optimizer": unit, "optimizer-with": optimizer, **settings}
     lines = ["aot: 1", "model: {import: pt2}", "stages:", *(f"  - {json.dumps(s)}" for s in stages)]
     return "\n".join([*lines, "run:", f"  train: {json.dumps(train)}", ""])
@@ -118,7 +119,7 @@ class StepProgram:
         self.loss = loss_of(exported)
         text = pipeline_of(unit, optimizer, options, self.draws, settings)
         sets = list(options.settings)
-        if options.backend == "backend-cpu" and not any(s.startswith("stages.backend-cpu.threads=") for s in sets):
+        if "backend-cpu" in backends_of(options) and not any(s.startswith("stages.backend-cpu.threads=") for s in sets):
             sets.append(f"stages.backend-cpu.threads={torch.get_num_threads()}")
         flags = 0 if options.cache else 1  # AOTHOST_NO_CACHE
         self.program = _aothost.Program(
@@ -150,9 +151,14 @@ class StepProgram:
             raise
         return True
 
-    def updated(self, unit: str, states: Sequence[str]) -> list[tuple[str, torch.Tensor]]:
+    def updated(self, states: States) -> list[tuple[str, torch.Tensor]]:
         """Of the trained parameters those that the loss depends on: the others have no states."""
-        return [(n, p) for n, p in self.trained if not states or self.has(f"state.{unit}.{states[0]}.{n}")]
+        found = []
+        for name, p in self.trained:
+            g = states.group_of[id(p)]
+            if not g.names or self.has(states.key(g, g.names[0], name)):
+                found.append((name, p))
+        return found
 
     def private_leaves(
         self, updated: Sequence[tuple[str, torch.Tensor]]

@@ -194,6 +194,54 @@ def test_frozen_and_tied() -> None:
     pair.run(vectors, 5, 10)
 
 
+def grouped(make: Make, **other: Any) -> Make:
+    """Biases and norms have options of their own, and a rate of their own that a scheduler moves alone."""
+
+    def build(parameters: Any) -> torch.optim.Optimizer:
+        vectors = {"params": [p for p in parameters if p.ndim < 2], **other}
+        return make([{"params": [p for p in parameters if p.ndim >= 2]}, vectors])
+
+    return build
+
+
+@pytest.mark.parametrize(
+    "name, other",
+    [
+        ("adamw", {"weight_decay": 0.0, "lr": 0.003}),
+        ("adam", {"betas": (0.8, 0.9), "amsgrad": True}),
+        ("sgd", {"momentum": 0.9, "dampening": 0.1}),
+        ("sgd_nesterov", {"lr": 0.0, "weight_decay": 0.1}),
+    ],
+)
+def test_groups(name: str, other: dict[str, Any]) -> None:
+    pair = Pair(mlp(), grouped(SETTINGS[name], **other))
+    pair.run(vectors, 10)
+    for optimizer in (pair.optimizer, pair.eager_optimizer):
+        optimizer.param_groups[1]["lr"] *= 0.5
+    pair.run(vectors, 10, 10)
+
+
+def test_parameters_at_different_steps() -> None:
+    """A layer that is frozen for a while has made fewer steps than the others: Adam's corrections are its own."""
+    pair = Pair(mlp(), SETTINGS["adam"])
+    layers = (pair.model[2], pair.eager[2])
+    for freeze in (True, False, True, False):
+        for layer in layers:
+            layer.requires_grad_(not freeze)
+            layer.zero_grad()
+        pair.run(vectors, 4)
+    assert pair.optimizer.state[layers[0].bias]["step"] == 8
+
+
+def test_new_group() -> None:
+    pair = Pair(mlp(), lambda p: torch.optim.AdamW(p[2:], lr=0.01))
+    pair.run(vectors, 4)
+    for model, optimizer in ((pair.model, pair.optimizer), (pair.eager, pair.eager_optimizer)):
+        model.zero_grad()
+        optimizer.add_param_group({"params": list(model[0].parameters()), "lr": 0.02})
+    pair.run(vectors, 4, 4)
+
+
 def test_training_mode() -> None:
     pair = Pair(conv_net(), SETTINGS["sgd"])
     pair.run(images, 3)
@@ -349,9 +397,3 @@ def test_refuses_arguments() -> None:
     refused(r"loss has shape \[6\]", ValueError, loss_fn=functools.partial(F.cross_entropy, reduction="none"))
     refused("loss is a float", TypeError, loss_fn=lambda out, y: 1.0)
     refused("depends on no parameter", ValueError, loss_fn=lambda out, y: out.detach().sum())
-
-
-def test_refuses_groups_that_differ() -> None:
-    model = mlp()
-    groups = [{"params": [p for p in model.parameters() if p.ndim == d], "weight_decay": 0.1 * d} for d in (1, 2)]
-    refused("group 1 has weight-decay 0.2", TypeError, model=model, optimizer=torch.optim.AdamW(groups))

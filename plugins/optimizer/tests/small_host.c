@@ -178,6 +178,7 @@ static aot_status_t leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, aot_
   h->n_made = h->n_leaves;
   *l = (sh_leaf_t){.role = leaf->role, .value = {.dtype = leaf->type.dtype, .rank = leaf->type.rank}};
   snprintf(l->name, sizeof l->name, "%.*s", (int)leaf->names[0].size, leaf->names[0].data);
+  if (leaf->data) memcpy(l->value.x, leaf->data, (size_t)leaf->nbytes); /* one f64 */
   return AOT_OK;
 }
 static aot_status_t rule_add(aot_prog_t *p, const aot_rule_t *r) {
@@ -197,8 +198,9 @@ static aot_status_t diag(const aot_host_t *host, aot_ctx_t *ctx, const aot_diag_
 }
 static void *alloc(const aot_host_t *host, aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
   small_host_t *h = (small_host_t *)(void *)ctx;
-  (void)host, (void)arena, (void)align;
-  if (size > sizeof h->memory - h->used) return NULL;
+  (void)host, (void)arena;
+  h->used = (h->used + align - 1) / align * align;
+  if (h->used > sizeof h->memory || size > sizeof h->memory - h->used) return NULL;
   void *at = h->memory + h->used;
   h->used += (size_t)size;
   return memset(at, 0, (size_t)size);

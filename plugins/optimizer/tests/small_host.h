@@ -37,7 +37,7 @@ typedef struct small_host {
   uint32_t n_rules, n_diags;
   int has_update;
   char diag_code[64];
-  char memory[1 << 16]; /* after alloc */
+  _Alignas(16) char memory[1 << 16]; /* after alloc */
   size_t used;
 } small_host_t;
 

@@ -126,9 +126,11 @@ static const float expected[N_RULES][N_STEPS][SH_N] = {
      {0x1.0dcea8p-1f, -0x1.3bc53ep+0f, 0x1.7e45fep+1f, 0x1.2e1a70p-6f}},
 };
 
+static const opt_groups_t none = {0};
+
 static aot_status_t step(small_host_t *h, const opt_rule_t *rule) {
   sh_begin_step(h);
-  AOT_TRY(opt_add_update(&h->host, SH_CTX(h), SH_PROG(h), rule));
+  AOT_TRY(opt_add_update(&h->host, SH_CTX(h), SH_PROG(h), rule, &none));
   sh_end_step(h);
   return AOT_OK;
 }
@@ -229,20 +231,68 @@ static void test_halves(void **state) {
     }
 }
 
+/* A group is updated as a program of its own with its options and rate; the others as without groups. */
+static void test_groups(void **state) {
+  (void)state;
+  static const char text[] = " *.bias, no: weight-decay=0, beta1=0.8 ; head.*: lr-scale=0.5\nnothing.*:";
+  static const char *const names[] = {"fc.weight", "fc.bias", "head.weight", "no"};
+  static const int group[] = {0, 1, 2, 1};
+  static small_host_t h, alone, session; /* a step forgets what was allocated before */
+  opt_groups_t groups;
+  sh_init(&h);
+  sh_init(&session);
+  assert_int_equal(opt_groups_parse(&session.host, SH_CTX(&session), aot_str(text), &rules[6], &groups), AOT_OK);
+  assert_int_equal(groups.n, 3);
+  uint32_t p[4];
+  for (int k = 0; k < 4; k++) p[k] = sh_param(&h, names[k], AOT_F32, 1, start);
+  for (int t = 0; t < N_STEPS; t++) {
+    h.lr = rates[t];
+    for (int k = 0; k < 4; k++) sh_grad(&h, p[k], gradients[t]);
+    sh_begin_step(&h);
+    assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[6], &groups), AOT_OK);
+    sh_end_step(&h);
+  }
+  for (int k = 0; k < 4; k++) {
+    opt_rule_t rule = rules[6];
+    if (group[k] == 1) rule.adam.weight_decay = 0, rule.adam.beta1 = 0.8;
+    sh_init(&alone);
+    const uint32_t q = sh_param(&alone, "q", AOT_F32, 1, start);
+    for (int t = 0; t < N_STEPS; t++) {
+      alone.lr = rates[t] * (group[k] == 2 ? 0.5 : 1);
+      sh_grad(&alone, q, gradients[t]);
+      assert_int_equal(step(&alone, &rule), AOT_OK);
+    }
+    assert_memory_equal(h.leaves[p[k]].value.x, alone.leaves[q].value.x, sizeof h.leaves[0].value.x);
+  }
+}
+
+static void test_bad_groups(void **state) {
+  (void)state;
+  static const char *const texts[] = {"fc.bias",      ": beta1=0",  "a: momentum=0.9", "a: beta1=x",
+                                      "a: amsgrad=1", "a: beta1=1", "a: eps=-1",       "a: lr-scale=-1"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    static small_host_t h;
+    opt_groups_t groups;
+    sh_init(&h);
+    assert_int_equal(opt_groups_parse(&h.host, SH_CTX(&h), aot_str(texts[i]), &rules[6], &groups), AOT_E_OPTION);
+    assert_string_equal(h.diag_code, "optimizer.groups");
+  }
+}
+
 static void test_refusals(void **state) {
   (void)state;
   static small_host_t h;
   sh_init(&h);
   sh_begin_step(&h);
-  assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[0]), AOT_E_PRECONDITION);
+  assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[0], &none), AOT_E_PRECONDITION);
   assert_string_equal(h.diag_code, "optimizer.backward");
   sh_param(&h, "p", AOT_F32, 1, start);
   sh_begin_step(&h);
-  assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[0]), AOT_E_PRECONDITION);
+  assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[0], &none), AOT_E_PRECONDITION);
   assert_string_equal(h.diag_code, "optimizer.empty");
   sh_grad(&h, 1, gradients[0]);
   assert_int_equal(step(&h, &rules[0]), AOT_OK);
-  assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[0]), AOT_E_PRECONDITION);
+  assert_int_equal(opt_add_update(&h.host, SH_CTX(&h), SH_PROG(&h), &rules[0], &none), AOT_E_PRECONDITION);
   assert_string_equal(h.diag_code, "optimizer.twice");
   assert_int_equal(h.n_diags, 3);
 }
@@ -251,6 +301,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_known_answers),  cmocka_unit_test(test_shape_of_update),
       cmocka_unit_test(test_dtypes_survive), cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_groups),         cmocka_unit_test(test_bad_groups),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
