@@ -28,6 +28,7 @@ from .step_program import StepProgram, Whole, refuse_sparse
 
 log = logging.getLogger("aothost")
 PRECISIONS = (None, "f32", "bf16", "f16")
+REQUIRES_GRAD, TRAINING = operator.attrgetter("requires_grad"), operator.attrgetter("training")
 MAX_OPTIONS = 8  # programs for other options of the optimizer
 SGD = ("momentum", "dampening", "weight_decay", "nesterov", "maximize")
 ADAM = ("betas", "eps", "weight_decay", "amsgrad", "maximize")
@@ -115,12 +116,12 @@ class Step:
     def __call__(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         tensors, layout = flatten(args, kwargs)
         trained = (
-            [p.requires_grad for p in self.parameters],
+            list(map(REQUIRES_GRAD, self.parameters)),
             [(len(g["params"]), self.hyperparameters(g)) for g in self.optimizer.param_groups],
         )
         if trained != self.trained or not self.states.is_current():
             self.regroup(trained)
-        modes = [m.training for m in self.modules]
+        modes = list(map(TRAINING, self.modules))
         if self.last is not None and self.last[0] == (layout, modes):
             bound = self.last[1]
         else:
@@ -201,10 +202,8 @@ class Bound:
         self.tensors = [tensor for _, tensor in self.source.leaves]
         for key, tensor in self.source.leaves:
             self.lend(key, tensor)
-        states = []
         for key, tensor in step.states.leaves(self.updated):
             self.lend(key, tensor)
-            states.append(tensor)
         for key, tensor in step.states.shared_leaves():
             if self.source.has(key):
                 self.program.bind(key, tensor)
@@ -220,7 +219,7 @@ class Bound:
                 ALIGNMENT,
             )
         buffers = [tensor for key, tensor in self.source.leaves if key.startswith("buffer.")]
-        self.written = [*(p for _, p in self.updated), *buffers, *states]
+        self.written = [*(p for _, p in self.updated), *buffers]  # what a graph of autograd may have saved
         self.places = _aothost.pointers(self.tensors)
         self.generation = step.generation
 

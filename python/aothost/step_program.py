@@ -12,6 +12,7 @@ import json
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from . import _aothost
 from .options import Options
@@ -98,6 +99,18 @@ def refuse_sparse(model: torch.nn.Module) -> None:
             raise NotImplementedError(
                 f"{name} ({type(module).__name__}) has sparse gradients, which aothost does not have: pass sparse=False"
             )
+
+
+class NoInnerGradients(TorchFunctionMode):
+    """torch.export cannot trace the autograd engine, and what it says of it names neither."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward):
+            raise NotImplementedError(
+                f"model or loss_fn calls {func.__module__}.{func.__name__}: a step has no gradients of gradients "
+                "(double backward), as of gradient penalties; use an eager loop there"
+            )
+        return func(*args, **(kwargs or {}))
 
 
 class StepProgram:
@@ -187,11 +200,15 @@ def export(whole: Whole, tensors: Sequence[torch.Tensor], trained: Sequence[torc
     for t, data in parts:
         t.data = data.clone(memory_format=torch.preserve_format)
     try:
-        with torch.enable_grad():
+        with torch.enable_grad(), NoInnerGradients():
             exported = torch.export.export(whole, tuple(t.detach() for t in tensors), strict=False)
         file = io.BytesIO()
         torch.export.save(exported, file)
         return exported, file.getvalue()
+    except Exception as error:
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note("aothost.compile_step: torch.export could not make one graph of model and loss_fn")
+        raise
     finally:
         for t, data in parts:
             t.data = data

@@ -310,6 +310,30 @@ def test_bf16() -> None:
     assert all(p.dtype == torch.float32 for p in model.parameters())
 
 
+def test_f16_skips_a_step_with_an_infinity() -> None:
+    """As torch.amp.GradScaler: parameters and counts stay, the scale is halved, and training goes on."""
+    model = mlp(torch.float32)
+    optimizer = SETTINGS["adamw"](model.parameters())
+    step = aothost.compile_step(model, F.cross_entropy, optimizer, precision="f16")
+    x, y = vectors(0)
+    before = copy.deepcopy(model.state_dict())
+    step(x.float() / 0, y)
+    torch.testing.assert_close(dict(model.state_dict()), dict(before), rtol=0, atol=0)
+    assert optimizer.state[model[0].weight]["step"] == 0
+    assert step.shared["state.loss-scale.scale"] == 32768
+    losses = [float(step(x.float(), y)) for _ in range(10)]
+    assert losses[-1] < losses[0] and optimizer.state[model[0].weight]["step"] == 10
+
+
+def test_strides_of_inputs_and_parameters() -> None:
+    pair = Pair(conv_net().to(memory_format=torch.channels_last), SETTINGS["adam"])
+    pair.run(lambda i: (images(i)[0].to(memory_format=torch.channels_last), images(i)[1]), 3)
+    pair.run(images, 3, 3)
+    pair.run(lambda i: (images(i)[0].transpose(2, 3), images(i)[1]), 3, 6)
+    assert len(pair.step.programs) == 1
+    assert pair.model[0].weight.is_contiguous(memory_format=torch.channels_last)
+
+
 def test_gpt2() -> None:
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(5)
@@ -386,6 +410,15 @@ def test_refuses_models() -> None:
     hooked = mlp()
     hooked[0].register_full_backward_hook(lambda *a: None)
     refused("0 has backward hooks", NotImplementedError, model=hooked)
+
+
+def test_refuses_double_backward() -> None:
+    def penalty(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        loss = F.cross_entropy(out, y)
+        (gradient,) = torch.autograd.grad(loss, out, create_graph=True)
+        return loss + gradient.square().sum()
+
+    refused(r"torch.autograd.grad: .*\(double backward\)", NotImplementedError, loss_fn=penalty)
 
 
 def test_refuses_arguments() -> None:
