@@ -122,6 +122,7 @@ class Program:
     user_inputs: list[int] = field(default_factory=list)  # graph inputs that are given to each call, in order
     constants: list[torch.Tensor] = field(default_factory=list)  # of the graph module; behind the user inputs
     sizes: list[int] = field(default_factory=list)  # graph inputs that are ints
+    carried: list[int] = field(default_factory=list)  # of them: sizes of a last user input, of one byte, that has them
     outputs: list[int] = field(default_factory=list)  # graph outputs that are user outputs 0, 1, ..
     input_gradients: list[int | None] = field(default_factory=list)  # by user input: number of the gradient output
     parameter_gradients: list[int | None] = field(default_factory=list)
@@ -138,6 +139,7 @@ class Writer:
         self.lines: list[str] = []
         self.names: dict[fx.Node, str | list[str | None]] = {}
         self.symbols: dict[str, Any] = {}
+        self.sizes: dict[fx.Node, Sequence[Any]] = {}  # of gradients: those of their inputs, which may be written simpler
         self.types: dict[Any, str] = {}  # of tensors without symbols
         self.draws = False
 
@@ -194,25 +196,26 @@ class Writer:
             results = ", ".join(f"%{label} : {self.type_of(v)}" for label, v in zip(labels, value))
         else:
             self.names[node] = node.name
-            results = f"%{node.name} : {self.type_of(value)}"
+            results = f"%{node.name} : {self.type_of(value, self.sizes.get(node))}"
         target = node.target
         if torch.Tag.nondeterministic_seeded in target.tags:
             self.draws = True
         self.lines.append(f"  {results} = {target} {arguments}{flags}")
 
-    def type_of(self, value: Any) -> str:
-        """The type of a node's value: that of its fake tensor. Symbols are noted."""
+    def type_of(self, value: Any, sizes: Sequence[Any] | None = None) -> str:
+        """The type of a node's value: that of its fake tensor. Symbols are noted. sizes: an equal form of its sizes."""
         if value is None:
             return "none"
         if not isinstance(value, torch.Tensor):
             raise Unsupported(f"a value of {type(value).__name__}")
-        sizes, strides = value.shape, value.stride()
-        key = (value.dtype, sizes, strides, value.device)
+        strides = value.stride()
+        key = (value.dtype, value.shape, strides, value.device)
+        sizes = value.shape if sizes is None else sizes
         try:
             found = self.types.get(key)
         except TypeError:  # symbols have no hash
             self.note_symbols(value)
-            return type_text(*key)
+            return type_text(value.dtype, sizes, strides, value.device)
         if found is None:
             if value.layout != torch.strided or value.is_quantized:
                 raise Unsupported(f"a tensor of layout {value.layout}")
@@ -238,6 +241,22 @@ class Writer:
             if hint is None:
                 raise Unsupported(f"the size {name}, which depends on data")
             lines.append(f"symbol {name} in [{low}, {high}] hint {int(hint)}")
+        return lines + self.equalities()
+
+    def equalities(self) -> list[str]:
+        """Guards of the trace that equate sizes: the program's expressions are equal where PyTorch knew that they are."""
+        lines: list[str] = []
+        for _, value in list(self.symbols.values())[:1]:
+            for guard in shape_env_of(value).guards:
+                if type(guard.expr).__name__ != "Equality" or any(
+                    symbol.name not in self.symbols for symbol in guard.expr.free_symbols
+                ):
+                    continue
+                try:
+                    left, right = map(expression, guard.expr.args)
+                except Unsupported:
+                    continue
+                lines.append(f"guard {left} == {right} {json.dumps(str(guard.expr))}")
         return lines
 
 
@@ -321,13 +340,12 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
             leaf_of[i] = leaf(f"user_input {len(result.user_inputs)}", node, f"x{len(result.user_inputs)}", has_gradient)
             result.user_inputs.append(i)
             result.input_gradients.append(i if has_gradient else None)
-    bound = set(w.symbols)
 
     for node in graph.nodes:
         if node.op == "get_attr":
             value = getattr(module, node.target, None)
             if not isinstance(value, torch.Tensor):
-                raise Unsupported(f"the attribute {node.target}")
+                continue  # the graph of a higher-order operator
             node.meta.setdefault("val", value)
             leaf(f"user_input {len(result.user_inputs) + len(result.constants)}", node, f"c{len(result.constants)}", False)
             result.constants.append(value)
@@ -338,6 +356,9 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
         w.names[node] = node.name
         ports.append(f"  in %{node.name} = tangent {result.tangents[k]} : {w.type_of(node.meta['val'])}")
 
+    for node, gradient in zip(primals, gradients):
+        if isinstance(gradient, fx.Node) and gradient.op == "call_function":
+            w.sizes[gradient] = node.meta["val"].shape
     backward = backward_nodes(graph, tangents)
     for node in graph.nodes:
         if node.op == "call_function":
@@ -355,15 +376,34 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
         if gradients[i] is not None:
             w.lines.append(f"  out gradient {leaf_of[i]} = {w.label(gradients[i])}")
 
-    unbound = set(w.symbols) - bound
-    if unbound:
-        raise Unsupported(f"the size {sorted(unbound)[0]}, which no input tensor has")
+    missing = sorted(set(w.symbols) - sizes_of_tensors(primals))
+    if missing:
+        numbers = {str(primals[i].meta["val"]): i for i in result.sizes}
+        for name in missing:
+            if name not in numbers:
+                raise Unsupported(f"the size {name}, which no input has")
+        result.carried = [numbers[name] for name in missing]
+        k = len(leaves)
+        type_ = f"u8[{', '.join(missing)}] strides [{', '.join('0' for _ in missing)}]"
+        leaves.append(f'leaf {k} user_input {len(result.user_inputs) + len(result.constants)} "sizes" : {type_}')
+        ports.append(f"  in %sizes_of_inputs = user_input {k} : {type_}")
     properties = "imported functional" + (" joint" if is_joint else "")
     kind = "joint" if is_joint else "forward"
     head = ["aot 1", f"properties {properties}", "", *w.declare_symbols(), "", *leaves, "", f"graph @{kind} {kind} {{"]
     result.text = "\n".join([*head, *ports, *w.lines, "}", ""])
     result.draws = w.draws
     return result
+
+
+def sizes_of_tensors(inputs: Sequence[fx.Node]) -> set[str]:
+    """Symbols that are a size of an input: a call knows their value from it."""
+    found = set()
+    for node in inputs:
+        if isinstance(node.meta.get("val"), torch.Tensor):
+            for size in node.meta["val"].shape:
+                if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+                    found.add(size.node.expr.name)
+    return found
 
 
 def updated_inputs(inputs: Sequence[fx.Node], outputs: Sequence[Any]) -> set[int]:

@@ -21,7 +21,7 @@ from .graph_text import write
 from .options import Options
 from .sizes import Sizes, allocate
 
-ALIGNMENT = 64  # of memory that programs read where it is (aothost.h)
+ONE_BYTE = torch.zeros((), dtype=torch.uint8)
 
 
 def backends_of(options: Options) -> list[str]:
@@ -89,10 +89,12 @@ class CompiledGraph:
         with self.lock:
             self.bind(inputs)
             results = allocate(self.sizes.of(inputs))
-            given = [inputs[i] for i in self.text.user_inputs]
+            given = [inputs[i] for i in self.text.user_inputs] + self.text.constants
+            if self.text.carried:
+                given.append(ONE_BYTE.expand([int(inputs[i]) for i in self.text.carried]))
             seed = int(torch.empty((), dtype=torch.int64).random_()) if self.text.draws else 0
             frame = self.program.forward(
-                given + self.text.constants, [results[k] for k in self.text.outputs], seed
+                given, [results[k] for k in self.text.outputs], seed
             )
         return results, frame
 

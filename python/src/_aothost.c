@@ -9,8 +9,8 @@
  *     program.step(inputs, loss, lr, seed)  a whole training step; apply(lr)       aothost_step, aothost_apply
  *
  * Tensors are borrowed through DLPack's C exchange table (torch.Tensor.__dlpack_c_exchange_api__, DLPack 1.3), so that
- * neither libtorch nor its ABI is needed; the file is built against Python's limited API of 3.10. A frame is one call of
- * the program (aothost_call_t): what its forward saved for its backward. Frames that are no longer used are used again.
+ * neither libtorch nor its ABI is needed; the file is built against Python's limited API of 3.10. A frame is one call
+ * of the program (aothost_call_t): what its forward saved for its backward. Frames that are no longer used are used again.
  *
  * The interpreter's lock is released while a program is compiled or runs; a lock of the program's own serialises its
  * calls, since a handle serves one thread at a time (docs/THREADS.md). */
@@ -21,6 +21,7 @@
 
 #include <aothost.h>
 #include <aothost_dlpack.h>
+#include <kit/base/vector.h>
 #include <aot/inline.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -140,7 +141,7 @@ static aot_tensor_t *borrow_list(const exchange_api_t *api, PyObject *list, Py_s
 
 typedef struct message {
   char *text; /* warnings and errors since the last exception */
-  size_t size;
+  uint64_t size, room;
 } message_t;
 
 typedef struct program {
@@ -150,7 +151,7 @@ typedef struct program {
   pthread_mutex_t lock;
   message_t said;
   aothost_call_t **idle; /* calls whose frame ended */
-  size_t n_idle, room;
+  uint64_t n_idle, room;
 } program_t;
 
 typedef struct frame {
@@ -162,7 +163,8 @@ typedef struct frame {
 static void keep_message(void *self, int32_t severity, const char *text) {
   message_t *m = self;
   const size_t n = strlen(text);
-  char *grown = severity < AOT_SEVERITY_WARNING ? NULL : realloc(m->text, m->size + n + 1);
+  if (severity < AOT_SEVERITY_WARNING) return;
+  char *grown = kit_grow64(m->text, &m->room, m->size + n + 1, 1);
   if (!grown) return;
   memcpy(grown + m->size, text, n + 1);
   m->text = grown;
@@ -304,16 +306,12 @@ static aot_status_t open_call(program_t *p, aothost_call_t **out) {
 
 /* Its memory is kept for the next forward. */
 static void close_call(program_t *p, aothost_call_t *call) {
-  if (p->n_idle == p->room) {
-    const size_t room = p->room ? 2 * p->room : 4;
-    aothost_call_t **grown = realloc(p->idle, room * sizeof *grown);
-    if (!grown) {
-      aothost_call_close(call);
-      return;
-    }
-    p->idle = grown;
-    p->room = room;
+  aothost_call_t **grown = kit_grow64(p->idle, &p->room, p->n_idle + 1, sizeof *grown);
+  if (!grown) {
+    aothost_call_close(call);
+    return;
   }
+  p->idle = grown;
   p->idle[p->n_idle++] = call;
 }
 
