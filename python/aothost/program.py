@@ -21,6 +21,7 @@ from .graph_text import write
 from .options import Options
 from .sizes import Sizes, allocate
 
+ALIGNMENT = 64  # of memory that programs read where it is (aothost.h)
 ONE_BYTE = torch.zeros((), dtype=torch.uint8)
 
 
