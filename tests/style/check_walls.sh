@@ -34,23 +34,17 @@ done
 inside=' (base|ir|device|process|cache|plugin|config|sandbox|compiler|step|bridge\.h)(/|$)'
 includes kit | grep -E "$inside|$above_host" | breaks || true
 includes host | grep -E "$above_host| (plugins|kit/[a-z]*)/" | grep -vE ' kit/(base|graph)/' | breaks || true
-layers="base ir device process cache plugin config sandbox compiler step"
-below=""
-for layer in $layers; do
-  below="$below $layer"
-  for other in $layers; do
-    case " $below " in *" $other "*) continue ;; esac
-    includes "host/$layer" | grep -E " $other/" | breaks || true
-  done
+above=" base ir device process cache plugin config sandbox compiler step"
+while [ -n "$above" ]; do
+  layer=${above# }; layer=${layer%% *}; above=${above# "$layer"}
+  [ -z "$above" ] || includes "host/$layer" | grep -E " ($(echo $above | tr ' ' '|'))/" | breaks || true
 done
 includes trainer | grep -E ' (cli|sdk)/' | breaks || true
 includes sdk | grep -E ' (cli|trainer)/' | grep -v ' trainer/trial/' | breaks || true
 for folder in plugins/*/; do
   name=$(basename "$folder")
-  includes "$folder" | grep -E "$inside|$above_host| \.\./" | breaks || true
-  for other in plugins/*/; do
-    [ "$(basename "$other")" = "$name" ] || includes "$folder" | grep -E " $(basename "$other")/" | breaks || true
-  done
+  others=$(basename -a plugins/*/ | grep -vxF "$name" | paste -sd'|')
+  includes "$folder" | grep -E "$inside|$above_host| \.\./| ($others)/" | breaks || true
 done
 LC_ALL=C sort -u "$dir/layers" > "$dir/found"
 grep -vE '^(#|$)' tests/style/walls_exceptions.txt | LC_ALL=C sort > "$dir/known"
