@@ -26,6 +26,23 @@ echo '#define Y 1' > y.h; compile a.so a.c -include ./y.h; entries 4 'an include
 echo '#define Y 2' > y.h; compile a.so a.c -include ./y.h; entries 5 'a changed header'
 AOT_TEST_CC_LEVEL=-O1 compile a.so a.c; entries 6 'another level'
 "$cc" -std=gnu11 -O1 -fPIC -shared -o a.so a.c -lm; entries 6 'a level that was given before'
+# What is before the first kernel is compiled once for all sources, which changes neither code nor lines.
+heads() { n=$(find cache -name '*.h.gch' | wc -l); [ "$n" = "$1" ] || complain "$n heads are stored, not $1: $2"; }
+heads 0 'sources without kernels'
+kernel() { printf '#include <math.h>\nstatic inline double half(double x) { return %s; }\nvoid lp_%s(double *x) { *x = half(sqrt(*x)); }\n' "$2" "$1" > "$1.c"; }
+kernel one 'x / 2'; kernel two 'x / 2'; kernel three 'x * 0.5f'
+for k in one two three; do
+  compile $k.so $k.c -O2 || complain "kernel $k does not compile"
+  AOT_TEST_CC_CACHE= "$cc" -std=gnu11 -O2 -fPIC -shared -o real.so $k.c -lm
+  objdump -d $k.so | sed -n '/<lp_/,$p' > found; objdump -d real.so | sed -n '/<lp_/,$p' > wanted
+  grep -q "<lp_$k>" found || complain "kernel $k is not there"
+  same_code=$(cut -f 3 found | grep -v '[<(]' | cksum); [ "$same_code" = "$(cut -f 3 wanted | grep -v '[<(]' | cksum)" ] || complain "kernel $k is other code"
+done
+heads 2 'two heads'
+echo 'void lp_bad(void) { nothing(; }' >> two.c; compile bad.so two.c 2> err && complain 'a wrong kernel compiles'
+grep -q '^two.c:4:' err || complain 'the line of an error in a kernel is lost'
+[ -z "$(find . -name '*.kernels.c' -o -name '*.tmp-*')" ] || complain 'files are left'
+find cache -name '*.so' -newer three.c -exec rm {} +
 # What it cannot know by its bytes is not stored.
 echo '#include "y.h"' > b.c; compile b.so b.c || complain 'an include of the folder fails'
 compile b.so a.c -I. || complain 'a line with -I fails'

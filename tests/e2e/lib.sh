@@ -18,11 +18,11 @@ same() { cmp -s "$1" "$2" || complain "$1 and $2 differ"; }
 # Expectation files of a folder, one for each recorded size; the float64 results next to them are the judge's (docs/RUN.md).
 expectations() { for e in "$1"/expected*.safetensors; do case $e in *.f64.safetensors) ;; *) echo "$e" ;; esac; done; }
 has() { grep -qE -- "$2" "$1" || complain "$1 lacks $2"; }
-# Open MPI as root, with more ranks than cores, and with a folder of the test's own for what an mpirun leaves while it runs.
+# Open MPI as root, with more ranks than cores, which yield while they wait, and with a folder of the test's own for what an mpirun leaves while it runs.
 set_up_mpi() {
   mkdir -p "$dir/mpi"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_orte_tmpdir_base="$dir/mpi"
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base="$dir/mpi"
 }
 # NUMBER NAME SIZES COUNT: a float parameter of a program in text, of so many small numbers, eight of them different
 leaf() {
