@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
+import os
+import tempfile
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
@@ -35,9 +36,17 @@ class Whole(torch.nn.Module):
 
     def forward(self, *tensors: Any) -> torch.Tensor:
         args, kwargs = self.rebuild(tensors)
+        versions = [t._version for t in tensors]
         split = len(args) - self.n_targets if self.loss is not None else len(args)
         result = self.model(*args[:split], **kwargs)
-        return checked_loss(self.loss(result, *args[split:]) if self.loss is not None else own_loss(result))
+        loss = checked_loss(self.loss(result, *args[split:]) if self.loss is not None else own_loss(result))
+        for i, (tensor, version) in enumerate(zip(tensors, versions)):
+            if tensor._version != version:
+                raise NotImplementedError(
+                    f"the model changes tensor {i} of the step's inputs in place, of shape {list(tensor.shape)}: a step "
+                    "leaves its inputs alone; let the model change a copy (clone)"
+                )
+        return loss
 
 
 def own_loss(result: Any) -> Any:
@@ -126,18 +135,19 @@ class StepProgram:
         options: Options,
         settings: dict[str, Any],
     ):
-        exported, archive = export(whole, tensors, trained)
         self.settings = settings
-        self.draws = draws_of(exported)
-        self.loss = loss_of(exported)
-        text = pipeline_of(unit, optimizer, options, self.draws, settings)
         sets = list(options.settings)
         if "backend-cpu" in backends_of(options) and not any(s.startswith("stages.backend-cpu.threads=") for s in sets):
             sets.append(f"stages.backend-cpu.threads={torch.get_num_threads()}")
         flags = 0 if options.cache else 1  # AOTHOST_NO_CACHE
-        self.program = _aothost.Program(
-            text, archive, "compile_step.pt2", sets, list(options.plugins), flags, COMPILE_FLAGS
-        )
+        # The program maps the file; its weights cost no memory, for they are read no more once PyTorch's are bound.
+        with tempfile.TemporaryDirectory(prefix="aothost-") as folder:
+            path = os.path.join(folder, "compile_step.pt2")
+            exported = export(whole, tensors, trained, path)
+            self.draws = draws_of(exported)
+            self.loss = loss_of(exported)
+            text = pipeline_of(unit, optimizer, options, self.draws, settings)
+            self.program = _aothost.Program(text, None, path, sets, list(options.plugins), flags, COMPILE_FLAGS)
         named = dict(whole.named_parameters(remove_duplicate=False)) | dict(whole.named_buffers(remove_duplicate=False))
         signature = exported.graph_signature
         seen: dict[int, str] = {}
@@ -187,8 +197,8 @@ class StepProgram:
                 yield f"state.loss-scale.{name}", functools.partial(torch.zeros, (), dtype=torch.int64)
 
 
-def export(whole: Whole, tensors: Sequence[torch.Tensor], trained: Sequence[torch.Tensor]) -> tuple[Any, bytes]:
-    """The exported program, and its archive.
+def export(whole: Whole, tensors: Sequence[torch.Tensor], trained: Sequence[torch.Tensor], path: str) -> Any:
+    """The exported program, which is saved as an archive.
 
     Parameters that the optimizer does not update are constants to the export, and tensors have storages of their own.
     """
@@ -202,9 +212,8 @@ def export(whole: Whole, tensors: Sequence[torch.Tensor], trained: Sequence[torc
     try:
         with torch.enable_grad(), NoInnerGradients():
             exported = torch.export.export(whole, tuple(t.detach() for t in tensors), strict=False)
-        file = io.BytesIO()
-        torch.export.save(exported, file)
-        return exported, file.getvalue()
+        torch.export.save(exported, path)
+        return exported
     except Exception as error:
         if hasattr(error, "add_note"):  # Python 3.11
             error.add_note("aothost.compile_step: torch.export could not make one graph of model and loss_fn")

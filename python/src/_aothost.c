@@ -224,19 +224,25 @@ static int program_init(PyObject *self, PyObject *args, PyObject *kwargs) {
   const char *pipeline, *name;
   PyObject *model, *sets, *dirs;
   unsigned flags = 0, compile_flags = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sSsO!O!|II", names, &pipeline, &model, &name, &PyList_Type, &sets,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sOsO!O!|II", names, &pipeline, &model, &name, &PyList_Type, &sets,
                                    &PyList_Type, &dirs, &flags, &compile_flags))
     return -1;
   if (p->h) {
     PyErr_SetString(PyExc_RuntimeError, "this program is compiled already");
     return -1;
   }
+  if (model != Py_None && !PyBytes_Check(model)) {
+    PyErr_SetString(PyExc_TypeError, "model is bytes, or None: then name is a file");
+    return -1;
+  }
   p->module = PyModule_GetState(PyState_FindModule(&module_def));
   aothost_config_t config = {.struct_size = sizeof config, .flags = flags, .model = name};
   config.message = keep_message;
   config.message_self = &p->said;
-  config.model_data = PyBytes_AsString(model);
-  config.model_nbytes = (uint64_t)PyBytes_Size(model);
+  if (model != Py_None) {
+    config.model_data = PyBytes_AsString(model);
+    config.model_nbytes = (uint64_t)PyBytes_Size(model);
+  }
   config.sets = texts_of(sets, &config.n_sets);
   config.plugin_dirs = config.sets ? texts_of(dirs, &config.n_plugin_dirs) : NULL;
   aot_status_t status = AOT_OK;

@@ -421,6 +421,19 @@ def test_refuses_double_backward() -> None:
     refused(r"torch.autograd.grad: .*\(double backward\)", NotImplementedError, loss_fn=penalty)
 
 
+def test_refuses_inputs_that_the_model_changes() -> None:
+    class Changes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 4).double()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x.view(-1)[1:].mul_(2)
+            return self.layer(x)
+
+    refused("changes tensor 0 of the step's inputs in place", NotImplementedError, model=Changes())
+
+
 def test_refuses_arguments() -> None:
     refused("precision is 'fp8'", ValueError, precision="fp8")
     refused("clip_norm is -1", ValueError, clip_norm=-1)
