@@ -67,12 +67,12 @@ static void *AOT_CALL on_alloc(const aot_host_t *h, aot_ctx_t *ctx, uint32_t are
   (void)h;
   static const char *const names[] = {"unknown", "session", "graph", "scratch"};
   if (!ctx) return NULL;
-  aoth_arena_t *const arenas[] = {NULL, ctx->session, ctx->graph, ctx->scratch};
+  kit_arena_t *const arenas[] = {NULL, ctx->session, ctx->graph, ctx->scratch};
   if (arena > AOT_ARENA_SCRATCH) arena = 0;
   if (!arenas[arena]) return no_memory(ctx, names[arena], size, "there is no such arena during this call");
   if (align == 0 || align > MAX_ALIGN || (align & (align - 1)))
     return no_memory(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
-  void *memory = size < SIZE_MAX / 2 ? aoth_arena_alloc(arenas[arena], align, (size_t)size) : NULL;
+  void *memory = size < SIZE_MAX / 2 ? kit_arena_alloc(arenas[arena], align, (size_t)size) : NULL;
   return memory ? memory : no_memory(ctx, names[arena], size, "there is none left");
 }
 
@@ -119,7 +119,7 @@ static aot_status_t AOT_CALL on_held(const aot_ext_saved_t *x, aot_ctx_t *ctx, a
 /* The program complains through a context of its own, so that the breadcrumb of the call stays at its program. */
 static aot_status_t parse_file(aot_ctx_t *ctx, const char *path, aot_prog_t **out) {
   aoth_map_t map = {0};
-  aot_ctx_t *own = aoth_arena_alloc(ctx->scratch, sizeof(void *), sizeof *own);
+  aot_ctx_t *own = kit_arena_alloc(ctx->scratch, sizeof(void *), sizeof *own);
   if (!own) return AOT_E_EXHAUSTED;
   ctx->n_diags++; /* undone below: whatever fails from here on is reported */
   AOT_TRY(aoth_file_map(path, ctx->sink, &map));
@@ -143,7 +143,7 @@ static aot_status_t AOT_CALL on_file_read(const aot_ext_program_file_t *x, aot_c
                                           aot_prog_t **out) {
   if (!ctx || !ctx->prog || !ctx->scratch || !out) return AOT_E_INVALID;
   *out = NULL;
-  const char *file = aoth_arena_text(ctx->scratch, path.data ? path.data : "", (size_t)path.size);
+  const char *file = kit_arena_text(ctx->scratch, path.data ? path.data : "", (size_t)path.size);
   if (!file) return no_memory(ctx, "scratch", path.size, "there is none left"), AOT_E_EXHAUSTED;
   const aot_status_t status = parse_file(ctx, file, out);
   if (status == AOT_OK) return AOT_OK;
@@ -360,10 +360,10 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   return NULL;
 }
 
-aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
-  aot_host_t *host = aoth_arena_alloc(arena, sizeof(void *), sizeof *host);
-  aot_graph_api_t *graph = aoth_arena_alloc(arena, sizeof(void *), sizeof *graph);
-  aot_edit_api_t *edit = aoth_arena_alloc(arena, sizeof(void *), sizeof *edit);
+aot_host_t *aoth_bridge_host(kit_arena_t *arena, uint32_t minor) {
+  aot_host_t *host = kit_arena_alloc(arena, sizeof(void *), sizeof *host);
+  aot_graph_api_t *graph = kit_arena_alloc(arena, sizeof(void *), sizeof *graph);
+  aot_edit_api_t *edit = kit_arena_alloc(arena, sizeof(void *), sizeof *edit);
   if (!host || !graph || !edit) return NULL;
   if (minor < AOT_ABI_OLDEST_MINOR) minor = AOT_ABI_OLDEST_MINOR;
   if (minor > AOT_ABI_MINOR) minor = AOT_ABI_MINOR;

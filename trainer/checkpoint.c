@@ -4,6 +4,7 @@
 #include <aot/inline.h>
 #include <inttypes.h>
 #include <compiler/rank_consistency.h>
+#include <trainer/file_line.h>
 #include <compiler/run_ranks.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +68,13 @@ static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t 
     return fail(l, "each of %u ranks has a \"%s\" of its own, which %u ranks cannot go on with", l->saved.n_parts, key,
                 l->ranks->n);
   if (saved.tensor.dtype == own.dtype && aoth_tensor_same_sizes(&saved.tensor, &own)) return AOT_OK;
-  aoth_text_t wanted = {0}, given = {0};
+  kit_text_t wanted = {0}, given = {0};
   aoth_tensor_print_shape(&own, &wanted);
   aoth_tensor_print_shape(&saved.tensor, &given);
   fail(l, "\"%s\" is %s in the checkpoint, but %s in the program", key, given.data ? given.data : "?",
        wanted.data ? wanted.data : "?");
-  aoth_text_deinit(&wanted);
-  aoth_text_deinit(&given);
+  kit_text_deinit(&wanted);
+  kit_text_deinit(&given);
   return AOT_E_INVALID;
 }
 
@@ -184,7 +185,7 @@ aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_c
   return status;
 }
 
-aot_status_t aoth_checkpoint_say(const char *path, aoth_text_t *out, aoth_sink_t *sink) {
+aot_status_t aoth_checkpoint_say(const char *path, kit_text_t *out, aoth_sink_t *sink) {
   char file[4096];
   aoth_saved_file(path, file, sizeof file);
   return aoth_said_file(out, file, sink);

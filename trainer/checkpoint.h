@@ -33,7 +33,7 @@ aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const 
 aot_status_t aoth_checkpoint_load(const char *path, aoth_step_t *s, const aoth_checkpoint_ranks_t *ranks,
                                   aoth_checkpoint_t *at, aoth_sink_t *sink);
 /* A line that reports the checkpoint at path from others; of a folder, its index. */
-aot_status_t aoth_checkpoint_say(const char *path, aoth_text_t *out, aoth_sink_t *sink);
+aot_status_t aoth_checkpoint_say(const char *path, kit_text_t *out, aoth_sink_t *sink);
 /* Before the work: can several ranks write their folder there, and is it one folder? All ranks call it, and all fail if
  * one does. */
 aot_status_t aoth_checkpoint_check_folder(const char *path, const aoth_checkpoint_ranks_t *ranks,

@@ -82,7 +82,7 @@ static void find_range(const aot_leaf_info_t *leaf, source_t *s) {
   if (!aoth_tensor_extent(&sample, &reach) || reach > sample.nbytes) return;
   aoth_walk_t w;
   for (aoth_walk_begin(&w, &sample, NULL); w.left > 0; aoth_walk_next(&w)) {
-    int64_t i = aoth_tensor_load_int(t->dtype, w.at[0]);
+    int64_t i = kit_element_load_int(t->dtype, w.at[0]);
     if (i < low) low = i;
     if (i > high) high = i;
   }
@@ -95,12 +95,12 @@ static void store_random(aoth_random_t *r, const source_t *s, char *at) {
   int32_t dtype = s->tensor.dtype;
   if (aot_dtype_is_complex(dtype)) {
     int32_t part = aot_dtype_part(dtype);
-    aoth_tensor_store(part, at, aoth_random_normal(r));
-    aoth_tensor_store(part, at + aot_dtype_size(part), aoth_random_normal(r));
+    kit_element_store(part, at, aoth_random_normal(r));
+    kit_element_store(part, at + aot_dtype_size(part), aoth_random_normal(r));
   } else if (aot_dtype_is_float(dtype)) {
-    aoth_tensor_store(dtype, at, aoth_random_normal(r));
+    kit_element_store(dtype, at, aoth_random_normal(r));
   } else if (dtype == AOT_BOOL) {
-    aoth_tensor_store(dtype, at, (double)aoth_random_below(r, 2));
+    kit_element_store(dtype, at, (double)aoth_random_below(r, 2));
   } else {
     uint64_t number = s->low + (s->range ? aoth_random_below(r, s->range) : aoth_random_u64(r)); /* little-endian cut */
     memcpy(at, &number, (size_t)aot_dtype_size(dtype));
@@ -224,7 +224,7 @@ static void next_tokens(aoth_feed_t *f, aoth_random_t *r) {
     uint64_t start = aoth_random_below(r, (uint64_t)(f->n_tokens - f->block));
     for (int64_t i = 0; i <= f->block; i++) {
       const char *at = (const char *)f->map.data + (start + (uint64_t)i) * size;
-      int64_t token = aoth_tensor_load_int(f->spec->dtype, at), to = row * f->block + i; /* little-endian cut to i32 */
+      int64_t token = kit_element_load_int(f->spec->dtype, at), to = row * f->block + i; /* little-endian cut to i32 */
       uint64_t nx = aot_dtype_size(x->tensor.dtype), ny = aot_dtype_size(y->tensor.dtype);
       if (i < f->block) memcpy((char *)x->owned + (uint64_t)to * nx, &token, (size_t)nx);
       if (i > 0) memcpy((char *)y->owned + (uint64_t)(to - 1) * ny, &token, (size_t)ny);

@@ -40,7 +40,7 @@ int aoth_loss_ring_has(const aoth_loss_ring_t *r, int64_t n) {
 aot_status_t aoth_loss_ring_take(aoth_loss_ring_t *r, double *out_loss) {
   const aoth_loss_row_t *row = &r->rows[r->n_taken % r->n];
   AOT_TRY(aoth_queue_wait(r->queue, row->point));
-  *out_loss = aoth_tensor_load(row->dtype, &row->number);
+  *out_loss = kit_element_load(row->dtype, &row->number);
   r->n_taken++;
   return AOT_OK;
 }

@@ -2,8 +2,8 @@
 
 #include <aot/ext/leaf_part.h>
 #include <aot/inline.h>
-#include <base/arena.h>
-#include <base/trace.h>
+#include "kit/base/arena.h"
+#include <base/clock.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ typedef struct saver {
   const aoth_step_t *step;
   const aoth_checkpoint_ranks_t *ranks;
   aoth_sink_t *sink;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   char folder[64], folder_path[4096];
   aoth_st_entry_t *leaf;
   const char **part; /* by leaf: what the index says of it; NULL: all ranks have it alike */
@@ -136,7 +136,7 @@ static int grow(saver_t *s) {
 static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t) {
   saver_t *s = self;
   const uint32_t flags = aoth_step_leaf_flags(s->step, key);
-  const char *name = aoth_arena_text(s->arena, key, strlen(key));
+  const char *name = kit_arena_text(s->arena, key, strlen(key));
   if (!name || !grow(s)) return no_memory(s);
   s->leaf[s->n] = (aoth_st_entry_t){.name = name, .tensor = *t};
   s->part[s->n] = NULL;
@@ -145,7 +145,7 @@ static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t
     char rows[24];
     const int n = snprintf(rows, sizeof rows, "%lld",
                            (long long)aoth_rows_of_parts(t->sizes[0], aoth_session_n_parts(s->ranks->session), flags));
-    s->part[s->n] = aoth_arena_text(s->arena, rows, (size_t)n);
+    s->part[s->n] = kit_arena_text(s->arena, rows, (size_t)n);
   } else {
     s->hash[s->n] = hash_of(t);
   }
@@ -256,7 +256,7 @@ static aot_status_t write_index(const saver_t *s, const aoth_st_meta_t *meta, ui
   aoth_st_meta_t *all = calloc((size_t)n_meta + s->n + 3, sizeof *all);
   aoth_st_entry_t *alike = calloc((size_t)s->n + 1, sizeof *alike);
   uint32_t n = n_meta, n_alike = 0;
-  aoth_text_t name = {0};
+  kit_text_t name = {0};
   snprintf(path, sizeof path, "%s/" AOTH_SAVED_INDEX, s->path);
   snprintf(ranks, sizeof ranks, "%u", s->ranks->n);
   snprintf(columns, sizeof columns, "%u", n_columns);
@@ -273,14 +273,14 @@ static aot_status_t write_index(const saver_t *s, const aoth_st_meta_t *meta, ui
       continue;
     }
     name.size = 0;
-    aoth_text_f(&name, AOTH_SAVED_PART "%s", s->leaf[i].name);
-    const char *key = name.failed ? NULL : aoth_arena_text(s->arena, name.data, name.size);
+    kit_text_f(&name, AOTH_SAVED_PART "%s", s->leaf[i].name);
+    const char *key = name.failed ? NULL : kit_arena_text(s->arena, name.data, name.size);
     all[n++] = (aoth_st_meta_t){key, s->part[i]};
     if (!key) status = no_memory(s);
   }
   if (status == AOT_OK)
     status = aoth_st_write_with(path, AOTH_ST_OWN_NAME | AOTH_ST_DIGESTS, alike, n_alike, all, n, s->sink);
-  aoth_text_deinit(&name);
+  kit_text_deinit(&name);
   free(all);
   free(alike);
   return status;
@@ -300,9 +300,9 @@ static aot_status_t save(saver_t *s, int64_t step, const aoth_st_meta_t *meta, u
 
 aot_status_t aoth_save_of_ranks(const char *path, const aoth_step_t *step, const aoth_checkpoint_ranks_t *ranks,
                                 int64_t number, const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
-  saver_t s = {.path = path, .step = step, .ranks = ranks, .sink = sink, .arena = aoth_arena_create()};
+  saver_t s = {.path = path, .step = step, .ranks = ranks, .sink = sink, .arena = kit_arena_create()};
   const aot_status_t status = s.arena ? save(&s, number, meta, n_meta) : no_memory(&s);
-  aoth_arena_destroy(s.arena);
+  kit_arena_destroy(s.arena);
   free(s.leaf);
   free(s.part);
   free(s.hash);

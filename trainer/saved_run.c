@@ -1,7 +1,7 @@
 #include <trainer/saved_run.h>
 
 #include <aot/inline.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <trainer/tensors/digests.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -186,7 +186,7 @@ aot_status_t aoth_saved_keys(const aoth_saved_t *s, aot_status_t (*each)(void *s
 
 typedef struct collector {
   const aoth_saved_t *saved;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_st_entry_t *row;
   uint32_t n;
 } collector_t;
@@ -199,7 +199,7 @@ static aot_status_t gather(void *self, const char *key) {
   else AOT_TRY(aoth_saved_check_rows(g->saved, key, 0, leaf.tensor.rank ? leaf.tensor.sizes[0] : 1));
   if (leaf.is_parts) {
     const uint64_t nbytes = (uint64_t)aoth_tensor_numel(&leaf.tensor) * aot_dtype_size(leaf.tensor.dtype);
-    leaf.tensor.data = aoth_arena_alloc(g->arena, 64, nbytes + 1);
+    leaf.tensor.data = kit_arena_alloc(g->arena, 64, nbytes + 1);
     if (!leaf.tensor.data) return AOT_E_EXHAUSTED;
     aoth_saved_rows(g->saved, key, 0, leaf.tensor.sizes[0], leaf.tensor.data);
   }
@@ -211,17 +211,17 @@ aot_status_t aoth_saved_write_whole(const aoth_saved_t *s, const char *path) {
   static const char *const kept[] = {"step", "seed", "offset", "random", "optimizer"};
   enum { N_KEPT = sizeof kept / sizeof *kept };
   aoth_st_meta_t meta[N_KEPT + 1] = {{"format", AOTH_SAVED_FORMAT}};
-  collector_t g = {.saved = s, .arena = aoth_arena_create()};
+  collector_t g = {.saved = s, .arena = kit_arena_create()};
   aot_status_t status = AOT_OK;
   const uint32_t n = aoth_st_count(s->index) + (s->n_parts ? aoth_st_count(s->part[0]) : 0);
   for (int i = 0; i < N_KEPT && status == AOT_OK; i++) {
     meta[i + 1] = (aoth_st_meta_t){kept[i], aoth_st_meta(s->index, kept[i])};
     if (!meta[i + 1].value) status = aoth_saved_fail(s->path, s->sink, "the checkpoint does not say \"%s\"", kept[i]);
   }
-  g.row = g.arena ? aoth_arena_alloc(g.arena, _Alignof(aoth_st_entry_t), ((size_t)n + 1) * sizeof *g.row) : NULL;
+  g.row = g.arena ? kit_arena_alloc(g.arena, _Alignof(aoth_st_entry_t), ((size_t)n + 1) * sizeof *g.row) : NULL;
   if (status == AOT_OK) status = g.row ? aoth_saved_keys(s, gather, &g) : AOT_E_EXHAUSTED;
   if (status == AOT_E_EXHAUSTED) aoth_saved_fail(s->path, s->sink, "no memory for the whole of it");
   if (status == AOT_OK) status = aoth_st_write_with(path, AOTH_ST_DIGESTS, g.row, g.n, meta, N_KEPT + 1, s->sink);
-  aoth_arena_destroy(g.arena);
+  kit_arena_destroy(g.arena);
   return status;
 }

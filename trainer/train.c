@@ -6,6 +6,7 @@
 #include <aot/inline.h>
 #include <math.h>
 #include <compiler/rank_consistency.h>
+#include <trainer/file_line.h>
 #include <compiler/run_ranks.h>
 #include <trainer/tensors/safetensors.h>
 #include <trainer/checkpoint.h>
@@ -123,7 +124,7 @@ static aot_status_t agree(const loop_t *l) {
   if (t->data.path) status = aoth_said_file(&said[DATA].text, t->data.path, l->sink);
   if (status == AOT_OK && t->resume) status = aoth_checkpoint_say(t->resume, &said[RESUMED].text, l->sink);
   if (status == AOT_OK) status = aoth_ranks_alike(l->writers.session, said, N, "what the ranks train on");
-  for (int k = 0; k < N; k++) aoth_text_deinit(&said[k].text);
+  for (int k = 0; k < N; k++) kit_text_deinit(&said[k].text);
   return status;
 }
 
@@ -279,7 +280,7 @@ static aot_status_t put_step(loop_t *l) {
 static int read_state(const loop_t *l, const char *key, double *out) {
   aoth_tensor_t t;
   if (!aoth_step_get(l->step, key, &t) || aoth_tensor_numel(&t) != 1) return 0;
-  *out = aoth_tensor_load(t.dtype, (const char *)t.data + t.offset * (int64_t)aot_dtype_size(t.dtype));
+  *out = kit_element_load(t.dtype, (const char *)t.data + t.offset * (int64_t)aot_dtype_size(t.dtype));
   return 1;
 }
 

@@ -6,6 +6,7 @@
 #include <step/step.h>
 #include <trainer/feed.h>
 #include <stdio.h>
+#include <trainer/trace.h>
 
 typedef struct aoth_loss_at {
   int64_t step; /* counted from 1 */

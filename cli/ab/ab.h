@@ -37,9 +37,9 @@ typedef struct aoth_ab_arm {
 } aoth_ab_arm_t;
 
 /* "tight=partition-mincut:objective=memory,budget=0.5", "partition-default", ".:budget=0.3". Complains of bad text. */
-aot_status_t aoth_ab_arm_parse(const char *text, aoth_arena_t *arena, aoth_sink_t *sink, aoth_ab_arm_t *out);
+aot_status_t aoth_ab_arm_parse(const char *text, kit_arena_t *arena, aoth_sink_t *sink, aoth_ab_arm_t *out);
 /* Names that are there twice get numbers, " (2)". */
-aot_status_t aoth_ab_arms_name(aoth_ab_arm_t *arms, uint32_t n, aoth_arena_t *arena, aoth_sink_t *sink);
+aot_status_t aoth_ab_arms_name(aoth_ab_arm_t *arms, uint32_t n, kit_arena_t *arena, aoth_sink_t *sink);
 
 /* ---- processes ---- */
 
@@ -134,14 +134,14 @@ const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key);
 json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences);
 /* A view an arm that reports its memory, the backend's before the partitioner's; room for n_arms. Texts are the
  * answers'. */
-aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n);
+aot_status_t aoth_ab_views(const aoth_ab_t *ab, kit_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n);
 /* The rows of the table: a cell's text, 0 when it says nothing. */
 uint32_t aoth_ab_n_rows(void);
 const char *aoth_ab_row_label(uint32_t row);
 int aoth_ab_row(const aoth_ab_t *ab, uint32_t row, uint32_t arm, char *out, size_t size);
 void aoth_ab_print(const aoth_ab_t *ab, const json_t *differences, FILE *out);
 /* an <svg>: each round's step time, medians and intervals */
-void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out);
+void aoth_ab_plot_times(const aoth_ab_t *ab, kit_text_t *out);
 /* One file, with all it needs. Complains. */
 aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, const char *path);
 

@@ -4,7 +4,7 @@
 
 #include <aot/ext/saved.h>
 #include <aot/inline.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <ir/saved_slots.h>
 #include <math.h>
 #include <step/sizes.h>
@@ -77,14 +77,14 @@ static void add_origin(aot_prog_t *p, aot_origin_t origin, json_t *row) {
   aot_origin_info_t o = {.struct_size = sizeof o};
   json_t *module = json_null(), *source = json_null();
   for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(p, origin, &o) == AOT_OK; depth++) {
-    aoth_text_t at = {0};
+    kit_text_t at = {0};
     if (json_is_null(module)) module = text_json(o.module_path);
     if (json_is_null(source) && o.source_file.size) {
-      aoth_text_f(&at, "%.*s:%u", (int)o.source_file.size, o.source_file.data, o.line);
+      kit_text_f(&at, "%.*s:%u", (int)o.source_file.size, o.source_file.data, o.line);
       source = json_string(at.data ? at.data : "");
       if (!source) source = json_null();
     }
-    aoth_text_deinit(&at);
+    kit_text_deinit(&at);
     if (!json_is_null(module) && !json_is_null(source)) break;
     origin = o.parent;
   }
@@ -95,19 +95,19 @@ static void add_origin(aot_prog_t *p, aot_origin_t origin, json_t *row) {
 static json_t *value_row(aot_prog_t *p, aot_value_t v) {
   const aot_node_t def = aoth_graph_value_def(p, v);
   aot_node_info_t info = {.struct_size = sizeof info};
-  aoth_text_t text = {0}, name = {0};
+  kit_text_t text = {0}, name = {0};
   aot_type_t type;
   json_t *row = json_object();
   const aot_str_t given = aoth_graph_value_name(p, v);
-  if (given.size) aoth_text_f(&name, "%%%.*s", (int)given.size, given.data);
-  else aoth_text_f(&name, "%%%u", v.id);
+  if (given.size) kit_text_f(&name, "%%%.*s", (int)given.size, given.data);
+  else kit_text_f(&name, "%%%u", v.id);
   if (aoth_graph_value_type(p, v, &type) == AOT_OK) aoth_type_print(p, &type, &text);
   json_object_set_new(row, "id", json_integer(v.id));
   json_object_set_new(row, "value", text_json((aot_str_t){name.data, name.size}));
   json_object_set_new(row, "type", json_string(text.data ? text.data : ""));
   json_object_set_new(row, "bytes", json_integer((json_int_t)value_bytes(p, v)));
-  aoth_text_deinit(&text);
-  aoth_text_deinit(&name);
+  kit_text_deinit(&text);
+  kit_text_deinit(&name);
   if (def.id == AOT_NO_ID || aoth_graph_node_info(p, def, &info) != AOT_OK) {
     json_object_set_new(row, "op", json_null()); /* an input of the graph */
     info.origin.id = AOT_NO_ID;
@@ -143,11 +143,11 @@ static void add_recomputed(aot_prog_t *p, aot_node_t node, recomputed_t *out) {
 
 /* Equal for equal programs: only then do ids mean the same. */
 static json_t *fingerprint(aot_prog_t *p) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   char hex[17];
   aoth_print(p, &text);
   snprintf(hex, sizeof hex, "%016llx", (unsigned long long)XXH3_64bits(text.data ? text.data : "", text.size));
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return json_string(hex);
 }
 

@@ -34,7 +34,7 @@ static json_t *numbers_json(const aoth_stage_t *stage, const aot_memory_plan_t *
 
 /* AOT_OK also when the unit does not report: then nothing is added. */
 static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_stage_t *backend, const char *key,
-                        aoth_arena_t *arena, json_t *answer, json_t *views) {
+                        kit_arena_t *arena, json_t *answer, json_t *views) {
   aot_memory_plan_t plan;
   aoth_memory_view_t view;
   if (!stage || !aoth_unit_offers_memory(s, stage)) return AOT_OK;
@@ -49,7 +49,7 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth
 
 aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, json_t *answer) {
   const aoth_stage_t *partition = NULL, *backend = NULL;
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   json_t *views = json_object();
   if (!arena || !views) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < p->n_stages; i++) {
@@ -59,7 +59,7 @@ aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, js
   aot_status_t status = ask(s, partition, backend, "simulated", arena, answer, views);
   if (status == AOT_OK) status = ask(s, backend, NULL, "planned", arena, answer, views);
   json_object_set_new(answer, "views", views);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return status;
 }
 
@@ -76,12 +76,12 @@ static uint64_t number(const json_t *o, const char *key) {
   return (uint64_t)json_integer_value(json_object_get(o, key));
 }
 
-static aot_status_t read_rows(const json_t *view, aoth_arena_t *arena, aoth_memory_view_t *out) {
+static aot_status_t read_rows(const json_t *view, kit_arena_t *arena, aoth_memory_view_t *out) {
   const json_t *holders = json_object_get(view, "holders"), *largest = json_object_get(view, "largest"),
                *alive = json_object_get(view, "alive");
-  aoth_holder_t *h = aoth_arena_alloc(arena, sizeof(uint64_t), (json_array_size(holders) + 1) * sizeof *h);
-  uint32_t *order = aoth_arena_alloc(arena, sizeof *order, (json_array_size(largest) + 1) * sizeof *order);
-  uint64_t *bytes = aoth_arena_alloc(arena, sizeof *bytes, (json_array_size(alive) + 1) * sizeof *bytes);
+  aoth_holder_t *h = kit_arena_alloc(arena, sizeof(uint64_t), (json_array_size(holders) + 1) * sizeof *h);
+  uint32_t *order = kit_arena_alloc(arena, sizeof *order, (json_array_size(largest) + 1) * sizeof *order);
+  uint64_t *bytes = kit_arena_alloc(arena, sizeof *bytes, (json_array_size(alive) + 1) * sizeof *bytes);
   if (!h || !order || !bytes) return AOT_E_EXHAUSTED;
   for (size_t i = 0; i < json_array_size(holders); i++) {
     const json_t *r = json_array_get(holders, i);
@@ -106,11 +106,11 @@ static aot_status_t read_rows(const json_t *view, aoth_arena_t *arena, aoth_memo
   return AOT_OK;
 }
 
-static aot_status_t read_view(const aoth_ab_arm_run_t *a, const char *key, aoth_arena_t *arena,
+static aot_status_t read_view(const aoth_ab_arm_run_t *a, const char *key, kit_arena_t *arena,
                               aoth_memory_view_t *out) {
   const json_t *numbers = json_object_get(a->memory, key),
                *view = json_object_get(json_object_get(a->memory, "views"), key);
-  aoth_text_t title = {0};
+  kit_text_t title = {0};
   *out = (aoth_memory_view_t){
       .plan =
           {
@@ -123,15 +123,15 @@ static aot_status_t read_view(const aoth_ab_arm_run_t *a, const char *key, aoth_
           },
       .peak_alive = number(view, "peak_alive"),
   };
-  aoth_text_f(&title, "%s, %s by %s", a->arm.name, key, json_string_value(json_object_get(numbers, "unit")));
-  out->title = title.data ? aoth_arena_text(arena, title.data, title.size) : a->arm.name;
-  aoth_text_deinit(&title);
+  kit_text_f(&title, "%s, %s by %s", a->arm.name, key, json_string_value(json_object_get(numbers, "unit")));
+  out->title = title.data ? kit_arena_text(arena, title.data, title.size) : a->arm.name;
+  kit_text_deinit(&title);
   const char *at = json_string_value(json_object_get(view, "peak_at"));
   out->peak_at = at ? at : "";
   return read_rows(view, arena, out);
 }
 
-aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n) {
+aot_status_t aoth_ab_views(const aoth_ab_t *ab, kit_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n) {
   *out_n = 0;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     const aoth_ab_arm_run_t *a = &ab->arms[i];

@@ -53,7 +53,7 @@ static double x_of(const scale_t *s, double ms) {
 }
 
 /* The end of a long name reports more than its beginning. */
-static void draw_name(aoth_text_t *out, const char *name, double y) {
+static void draw_name(kit_text_t *out, const char *name, double y) {
   char shown[160];
   const size_t n = strlen(name), most = 30;
   const char *at = n > most ? name + n - most : name;
@@ -62,7 +62,7 @@ static void draw_name(aoth_text_t *out, const char *name, double y) {
   aoth_svg_text(out, "at-r", LEFT - 14, y, shown);
 }
 
-static void draw_arm(aoth_text_t *out, const aoth_ab_t *ab, uint32_t arm, const scale_t *s, double y) {
+static void draw_arm(kit_text_t *out, const aoth_ab_t *ab, uint32_t arm, const scale_t *s, double y) {
   const aoth_ab_arm_run_t *a = &ab->arms[arm];
   const uint32_t every = (n_times(ab) + MOST_DOTS - 1) / MOST_DOTS;
   draw_name(out, a->arm.name, y + 4);
@@ -81,7 +81,7 @@ static double mark_distance(const scale_t *s) {
   return power * (raw / power > 5 ? 10 : raw / power > 2 ? 5 : raw / power > 1 ? 2 : 1);
 }
 
-static void draw_axis(aoth_text_t *out, const scale_t *s, double y) {
+static void draw_axis(kit_text_t *out, const scale_t *s, double y) {
   const double distance = mark_distance(s);
   for (double k = ceil(s->low / distance); k * distance <= s->high; k++) {
     char number[32];
@@ -106,14 +106,14 @@ static const char style[] =
     "text{fill:#e8e8e8}.at-grid{stroke:#2d3238}} @media print{.at,.at-bg{background:#fff;fill:#fff}.at\n"
     "text{fill:#000}.at-grid{stroke:#ddd}}\n";
 
-void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
+void aoth_ab_plot_times(const aoth_ab_t *ab, kit_text_t *out) {
   scale_t s;
   uint32_t n = 0;
   if (!find_scale(ab, &s)) return;
   for (uint32_t i = 0; i < ab->n_arms; i++) n += (uint32_t)aoth_ab_has_times(ab, &ab->arms[i]);
   const double bottom = TOP + (double)n * LANE;
   aoth_svg_begin(out, WIDTH, bottom + 44, "step times", style);
-  aoth_text_z(out, "<g class=\"at\">\n");
+  kit_text_z(out, "<g class=\"at\">\n");
   aoth_svg_rect(out, "at-bg", 0, 0, WIDTH, bottom + 44);
   draw_axis(out, &s, bottom);
   double y = TOP + LANE / 2.0;
@@ -122,6 +122,6 @@ void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
     draw_arm(out, ab, i, &s, y);
     y += LANE;
   }
-  aoth_text_z(out, "</g>\n");
+  kit_text_z(out, "</g>\n");
   aoth_svg_end(out);
 }

@@ -30,7 +30,7 @@ typedef struct server {
 /* ---- the pipeline with the arm in it ---- */
 
 /* The arm's options over the file's own. */
-static aot_status_t add_options(aoth_arena_t *arena, aoth_stage_t *stage, const aoth_yaml_t *with) {
+static aot_status_t add_options(kit_arena_t *arena, aoth_stage_t *stage, const aoth_yaml_t *with) {
   aoth_yaml_t *merged = stage->with ? aoth_yaml_copy(arena, stage->with) : NULL;
   if (!stage->with || !with) {
     if (with) stage->with = with;
@@ -59,12 +59,12 @@ static aot_status_t place_arm(server_t *v) {
 static json_t *options_json(const aoth_stage_t *stage) {
   json_t *o = json_object();
   for (uint32_t i = 0; i < stage->unit->desc.n_options; i++) {
-    aoth_text_t name = {0}, value = {0};
-    aoth_text_str(&name, stage->unit->options[i].name);
+    kit_text_t name = {0}, value = {0};
+    kit_text_str(&name, stage->unit->options[i].name);
     aoth_print_option_value(&value, stage, i);
     json_object_set_new(o, name.data ? name.data : "", json_string(value.data ? value.data : ""));
-    aoth_text_deinit(&name);
-    aoth_text_deinit(&value);
+    kit_text_deinit(&name);
+    kit_text_deinit(&value);
   }
   return o;
 }

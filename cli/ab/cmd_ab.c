@@ -69,11 +69,11 @@ static int read_numbers(aoth_ab_t *ab, const ab_flags_t *f) {
 static int find_stage(aoth_ab_t *ab, const char *wanted) {
   const aoth_pipeline_t *p = ab->pipeline;
   uint32_t n = 0;
-  aoth_text_t names = {0};
+  kit_text_t names = {0};
   for (uint32_t i = 0; i < p->n_stages; i++) {
     char number[16];
     snprintf(number, sizeof number, "%u", i + 1);
-    aoth_text_f(&names, "%s%s", i ? ", " : "", p->stages[i].name);
+    kit_text_f(&names, "%s%s", i ? ", " : "", p->stages[i].name);
     if (!wanted) continue;
     if (strcmp(p->stages[i].name, wanted) != 0 && strcmp(p->stages[i].use, wanted) != 0 && strcmp(number, wanted) != 0)
       continue;
@@ -88,11 +88,11 @@ static int find_stage(aoth_ab_t *ab, const char *wanted) {
   else if (n == 0) usage(ab->cli, "--stage %s: there is no such stage; there are: %s", wanted, list);
   else if (n > 1)
     usage(ab->cli, "--stage %s: several stages have this name; say which by its number among: %s", wanted, list);
-  aoth_text_deinit(&names);
+  kit_text_deinit(&names);
   return n == 1;
 }
 
-static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, aoth_arena_t *arena) {
+static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, kit_arena_t *arena) {
   aoth_ab_arm_t arms[AOTH_AB_MOST_ARMS];
   int ok = 1;
   if (f->withs.n < 2) return usage(ab->cli, "ab compares two arms or more: --with A --with B%s%s", "", "");
@@ -121,12 +121,12 @@ static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, aoth_arena_t *arena) {
 
 /* What an arm printed: of a lost one, and with -v or --time of all. */
 static void print_log(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) {
-  aoth_text_t log = {0};
+  kit_text_t log = {0};
   const int warned = a->compiled && json_integer_value(json_object_get(a->compiled, "warnings")) > 0;
   if (a->worker.fate == AOTH_CHILD_FINE && !warned && !ab->cli->common.verbose && !ab->cli->common.time) return;
   aoth_child_log(&a->worker, &log);
   if (log.size) fprintf(stderr, "--- %s\n%s", a->arm.name, log.data);
-  aoth_text_deinit(&log);
+  kit_text_deinit(&log);
 }
 
 /* The first process of an arm reports what it is; of the others the times count. */
@@ -338,7 +338,7 @@ static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
       .sets = cli->common.sets.items, .n_sets = cli->common.sets.n, .model = f->model, .inputs = f->inputs};
   aoth_ab_job_t *jobs = calloc(AOTH_AB_MOST_ARMS, sizeof *jobs);
   aoth_pipeline_t *pipeline = NULL;
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aoth_interrupt_t interrupt = {.ask = NULL};
   int code = AOTH_EXIT_INPUT;
   int ok = arena && jobs && read_numbers(&ab, f) &&
@@ -353,7 +353,7 @@ static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
   }
   end(&ab);
   aoth_pipeline_destroy(pipeline);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   free(jobs);
   return code;
 }

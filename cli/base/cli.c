@@ -1,13 +1,14 @@
 /* Command lines -> aoth_cli_t. A flag is looked up in the command's table, then in the common one. */
 #include <cli/base/cli.h>
 
+#include <cli/base/bundle.h>
 #include <cli/base/compile_report.h>
 #include <cli/base/probe.h>
 #include <trainer/supervisor.h>
 #include <aot/inline.h>
 #include <base/file.h>
 #include <jansson.h>
-#include <config/overwrites.h>
+#include <cli/base/overwrites.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,7 +158,7 @@ static int unknown_flag(const aoth_cli_t *cli, const char *text, size_t size, co
   for (uint32_t i = 0; i < n_flags && n < 64; i++) names[n++] = (aot_str_t){flags[i].name, strlen(flags[i].name)};
   for (uint32_t i = 0; i < N_COMMON && n < 64; i++) names[n++] = (aot_str_t){common[i].name, strlen(common[i].name)};
   snprintf(word, sizeof word, "%.*s", (int)(size < 100 ? size : 100), text);
-  const int near = aoth_nearest((aot_str_t){text, size}, names, n);
+  const int near = kit_nearest((aot_str_t){text, size}, names, n);
   return usage_error(cli, "unknown option %s", word, near >= 0 ? names[near].data : NULL);
 }
 
@@ -211,7 +212,7 @@ static int is_clash(const aoth_cli_t *cli, const char *flag, const char *path, c
                     const char *other) {
   const char *other_flag = f ? f->name : "";
   const int is_file = is_path(other) && ((f && f->writes) || access(other, F_OK) == 0);
-  if (!is_file || path == other || !aoth_file_same(path, other)) return 0;
+  if (!is_file || path == other || !kit_file_same(path, other)) return 0;
   aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.overwrites",
                    "%s %s would be written over %s%s%s: they are the same file; give one of them another name", flag,
                    path, other_flag, *other_flag ? " " : "", other);
@@ -304,8 +305,12 @@ static int read_isolation(const aoth_cli_t *cli, int32_t *out_isolate, double *o
 
 static int ask_session(void *session) { return aoth_session_cancel(session); }
 
+static void put_span(void *trace, const char *category, const char *name, uint64_t begin_ns, const char *args) {
+  aoth_trace_span(trace, category, name, begin_ns, args);
+}
+
 /* The first plugin that is not the project's own: from here on another process waits for this one. */
-static const char *vet_plugin(const char *path, aoth_arena_t *arena) {
+static const char *vet_plugin(const char *path, kit_arena_t *arena) {
   aoth_supervise();
   return aoth_is_command() ? aoth_probe(path, arena) : NULL;
 }
@@ -325,6 +330,8 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
       .n_dump_after = c->dump_after.n,
       .dump_dir = c->dump_dir,
       .bundle_dir = c->bundle_dir,
+      .write_bundle = aoth_bundle_write,
+      .note_lowering = aoth_bundle_lowering,
       .check_replay = (uint32_t)c->check_replay,
       .isolate = isolate,
       .timeout = timeout,
@@ -332,7 +339,8 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
       .keys = c->keys,
       .vet_plugin = vet_plugin,
       .no_cache = (uint32_t)c->no_cache,
-      .trace = cli->trace,
+      .span = cli->trace ? put_span : NULL,
+      .span_self = cli->trace,
       .watch = cli->watch,
   };
   const uint32_t errors = aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR);
@@ -356,7 +364,9 @@ aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides
   const aot_status_t status = aoth_pipeline_load(path, overrides, cli->sink, out);
   const aot_status_t checked =
       *out ? aoth_pipeline_check(session, *out) : AOT_OK; /* further complaints, in the same go */
+  const aot_status_t kept = *out ? aoth_pipeline_check_outputs(*out, cli->sink) : AOT_OK;
   if (status != AOT_OK || checked != AOT_OK) return status != AOT_OK ? status : checked;
+  AOT_TRY(kept);
   for (uint32_t i = 0; i < cli->outputs.n; i += 2)
     AOT_TRY(aoth_pipeline_check_output(*out, cli->outputs.items[i + 1], cli->outputs.items[i], NULL, cli->sink));
   for (uint32_t i = 0; i < cli->common.dump_after.n; i++) {

@@ -6,6 +6,7 @@
 #include <config/pipeline.h>
 #include <stdint.h>
 #include <trainer/interrupt.h>
+#include <trainer/trace.h>
 
 /* One flag of a command. Values land in *text (the last one counts) or in `list`. */
 typedef struct aoth_texts { /* a growing list of borrowed texts; zero-initialise */
@@ -75,7 +76,7 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli); /* made on the first call; NU
 aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides_t *overrides, aoth_pipeline_t **out);
 /* The stages of a list of --use and --with flags (with_name), in order: units found, options typed. Every --with
  * belongs to the --use before it. All complaints before anything runs. */
-aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_arena_t *arena, aoth_stage_t **out,
+aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, kit_arena_t *arena, aoth_stage_t **out,
                              uint32_t *out_n);
 /* Write the --json result (when requested): "-" is stdout. Steals nothing. */
 aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value);

@@ -53,11 +53,11 @@ static void offer_units(const char *word, uint32_t n_words, char **words) {
 
 static void offer_kinds(const char *word) {
   aoth_sink_t *quiet = aoth_sink_create(NULL);
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aoth_templates_t t;
   if (quiet && arena && aoth_templates_find(arena, quiet, &t) == AOT_OK)
     for (uint32_t i = 0; i < t.n; i++) offer(word, t.kinds[i], t.titles[i]);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   aoth_sink_destroy(quiet);
 }
 

@@ -12,28 +12,28 @@ static const char common_style[] =
     "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n"
     "@media print{body{background:#fff;color:#000}}\n";
 
-void aoth_html_begin(aoth_text_t *out, const char *title, const char *style) {
-  aoth_text_z(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
+void aoth_html_begin(kit_text_t *out, const char *title, const char *style) {
+  kit_text_z(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n");
   aoth_html_element(out, "title", title);
-  aoth_text_f(out, "\n<style>\n%s%s</style>\n</head>\n<body>\n", common_style, style);
+  kit_text_f(out, "\n<style>\n%s%s</style>\n</head>\n<body>\n", common_style, style);
 }
 
-void aoth_html_end(aoth_text_t *out) { aoth_text_z(out, "</body>\n</html>\n"); }
+void aoth_html_end(kit_text_t *out) { kit_text_z(out, "</body>\n</html>\n"); }
 
-void aoth_html_element(aoth_text_t *out, const char *tag, const char *text) {
-  aoth_text_f(out, "<%s>", tag);
+void aoth_html_element(kit_text_t *out, const char *tag, const char *text) {
+  kit_text_f(out, "<%s>", tag);
   aoth_xml_escape(out, text);
-  aoth_text_f(out, "</%s>", tag);
+  kit_text_f(out, "</%s>", tag);
 }
 
-void aoth_html_cell(aoth_text_t *out, const char *classes, const char *text) {
-  aoth_text_f(out, *classes ? "<td class=\"%s\">" : "<td>%s", classes);
+void aoth_html_cell(kit_text_t *out, const char *classes, const char *text) {
+  kit_text_f(out, *classes ? "<td class=\"%s\">" : "<td>%s", classes);
   aoth_xml_escape(out, text);
-  aoth_text_z(out, "</td>");
+  kit_text_z(out, "</td>");
 }
 
-aot_status_t aoth_page_write(const aoth_text_t *page, const char *path, aoth_sink_t *sink) {
+aot_status_t aoth_page_write(const kit_text_t *page, const char *path, aoth_sink_t *sink) {
   if (page->failed) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "page.memory", "no memory for the page %s", path);
     return AOT_E_EXHAUSTED;

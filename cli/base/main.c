@@ -47,7 +47,7 @@ static const aoth_command_t *find(const char *name) {
 static int unknown(const char *name) {
   aot_str_t names[N_COMMANDS];
   for (size_t i = 0; i < N_COMMANDS; i++) names[i] = (aot_str_t){commands[i]->name, strlen(commands[i]->name)};
-  const int near = aoth_nearest((aot_str_t){name, strlen(name)}, names, N_COMMANDS);
+  const int near = kit_nearest((aot_str_t){name, strlen(name)}, names, N_COMMANDS);
   fprintf(stderr, "aothost: no command '%s'", name);
   if (near >= 0) fprintf(stderr, "; did you mean '%s'?", names[near].data);
   fprintf(stderr, "\n`aothost --help` lists the commands\n");

@@ -1,46 +1,46 @@
 #include <cli/base/node_names.h>
 
 #include <aot/inline.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 
 /* Names come from model files: what is no UTF-8, or moves a terminal's cursor, becomes '?'. */
-static void make_printable(aoth_text_t *t) {
+static void make_printable(kit_text_t *t) {
   for (size_t i = 0, n; i < t->size; i += n) {
-    n = aoth_utf8_length(t->data + i, t->size - i);
+    n = kit_utf8_length(t->data + i, t->size - i);
     if (n == 0 || (unsigned char)t->data[i] < 0x20 || t->data[i] == 0x7f) t->data[i] = '?', n = 1;
   }
 }
 
 const char *aoth_names_kept(aoth_names_t *m) {
   make_printable(&m->text);
-  const char *copy = m->text.failed ? NULL : aoth_arena_text(m->arena, m->text.data ? m->text.data : "", m->text.size);
+  const char *copy = m->text.failed ? NULL : kit_arena_text(m->arena, m->text.data ? m->text.data : "", m->text.size);
   m->text.size = 0;
   return copy;
 }
 
 static const char *kept_text(aoth_names_t *m, aot_str_t s) {
   m->text.size = 0;
-  aoth_text_str(&m->text, s);
+  kit_text_str(&m->text, s);
   return aoth_names_kept(m);
 }
 
 const char *aoth_names_type(aoth_names_t *m, aot_value_t v) {
   aot_type_t t;
   if (aoth_graph_value_type(m->p, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return "";
-  aoth_text_f(&m->text, "%s[", aot_dtype_name(t.dtype));
+  kit_text_f(&m->text, "%s[", aot_dtype_name(t.dtype));
   for (int32_t d = 0; d < t.rank; d++) {
-    if (d) aoth_text_z(&m->text, ", ");
+    if (d) kit_text_z(&m->text, ", ");
     aoth_dim_print(m->p, t.sizes[d], &m->text);
   }
-  aoth_text_z(&m->text, "]");
+  kit_text_z(&m->text, "]");
   return aoth_names_kept(m);
 }
 
 const char *aoth_names_value(aoth_names_t *m, aot_value_t v) {
   const aot_str_t name = aoth_graph_value_name(m->p, v);
-  aoth_text_z(&m->text, "%");
-  if (name.size) aoth_text_str(&m->text, name);
-  else aoth_text_f(&m->text, "%u", v.id);
+  kit_text_z(&m->text, "%");
+  if (name.size) kit_text_str(&m->text, name);
+  else kit_text_f(&m->text, "%u", v.id);
   return aoth_names_kept(m);
 }
 

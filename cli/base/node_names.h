@@ -2,15 +2,15 @@
 #ifndef AOTH_NODE_NAMES_H
 #define AOTH_NODE_NAMES_H
 
-#include <base/arena.h>
-#include <base/text.h>
+#include "kit/base/arena.h"
+#include "kit/base/text.h"
 #include <ir/program.h>
 
-/* Begin with p and arena; aoth_text_deinit(&m.text) at the end. Every function answers NULL where memory is short. */
+/* Begin with p and arena; kit_text_deinit(&m.text) at the end. Every function answers NULL where memory is short. */
 typedef struct aoth_names {
   aot_prog_t *p;
-  aoth_arena_t *arena;
-  aoth_text_t text; /* used over and over */
+  kit_arena_t *arena;
+  kit_text_t text; /* used over and over */
 } aoth_names_t;
 
 const char *aoth_names_kept(aoth_names_t *m);                 /* what was written to m->text, printable */

@@ -10,7 +10,7 @@
 #include <process/crash.h>
 #include <process/environment.h>
 #include <process/process_state.h>
-#include <base/trace.h>
+#include <base/clock.h>
 
 #include <poll.h>
 #include <signal.h>
@@ -64,7 +64,7 @@ static void *open_plugin(const char *path) {
 int aoth_probe_be(const char *path) {
   const struct rlimit none = {0, 0};
   const pid_t self = getpid();
-  aoth_text_t left = {0};
+  kit_text_t left = {0};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* processes that outlive those that started them are seen, too */
   setrlimit(RLIMIT_CORE, &none);
@@ -76,7 +76,7 @@ int aoth_probe_be(const char *path) {
     say(CANNOT, "");
     leave(STATUS);
   }
-  if (waitpid(-1, NULL, WNOHANG) >= 0) aoth_text_z(&left, "a process that it started still running");
+  if (waitpid(-1, NULL, WNOHANG) >= 0) kit_text_z(&left, "a process that it started still running");
   else if (before) aoth_process_state_differs(before, &left);
   say(DONE, left.data ? left.data : "");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -89,7 +89,7 @@ int aoth_probe_be(const char *path) {
 /* ---- what is known ---- */
 
 /* Its file in the cache folder; NULL: there is none, or none to be had. */
-static const char *known_path(const char *path, aoth_arena_t *arena) {
+static const char *known_path(const char *path, kit_arena_t *arena) {
   const char *asked = aoth_env("AOT_CACHE"), *folder;
   aoth_map_t map;
   char name[64];
@@ -100,10 +100,10 @@ static const char *known_path(const char *path, aoth_arena_t *arena) {
   aoth_file_unmap(&map);
   snprintf(name, sizeof name, "opened-%s-%016llx%016llx", AOT_VERSION, (unsigned long long)h.high64,
            (unsigned long long)h.low64);
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "%s/%s", folder, name);
-  const char *made = t.failed ? NULL : aoth_arena_text(arena, t.data, t.size);
-  aoth_text_deinit(&t);
+  kit_text_t t = {0};
+  kit_text_f(&t, "%s/%s", folder, name);
+  const char *made = t.failed ? NULL : kit_arena_text(arena, t.data, t.size);
+  kit_text_deinit(&t);
   return made;
 }
 
@@ -190,30 +190,30 @@ static void await(probe_call_t *p) {
   if (!has_ended || p->is_stopped) waitpid(p->pid, NULL, 0);
 }
 
-static void tell(const probe_call_t *p, aoth_text_t *t) {
+static void tell(const probe_call_t *p, kit_text_t *t) {
   const int is_open = p->words[0] == DONE;
   const char *when = is_open ? "at the end of the process, by an exit handler, a destructor or a thread of its own"
                              : "while it was being opened";
-  if (p->is_stopped) aoth_text_f(t, "it stopped the process %s", when);
-  else if (p->is_late) aoth_text_f(t, "it exceeded %g seconds %s", timeout_s(), when);
+  if (p->is_stopped) kit_text_f(t, "it stopped the process %s", when);
+  else if (p->is_late) kit_text_f(t, "it exceeded %g seconds %s", timeout_s(), when);
   else if (WIFSIGNALED(p->how))
-    aoth_text_f(t, "it died %s: %s (%s)", when, aoth_signal_name(WTERMSIG(p->how)), aoth_signal_text(WTERMSIG(p->how)));
-  else if (!is_open) aoth_text_f(t, "it ended the process %s: it called exit()", when);
+    kit_text_f(t, "it died %s: %s (%s)", when, aoth_signal_name(WTERMSIG(p->how)), aoth_signal_text(WTERMSIG(p->how)));
+  else if (!is_open) kit_text_f(t, "it ended the process %s: it called exit()", when);
   else if (WEXITSTATUS(p->how) != STATUS)
-    aoth_text_f(t, "it changes the exit status to %d %s", WEXITSTATUS(p->how), when);
-  else if (p->words[1]) aoth_text_f(t, "it left %s when it was opened", p->words + 1);
+    kit_text_f(t, "it changes the exit status to %d %s", WEXITSTATUS(p->how), when);
+  else if (p->words[1]) kit_text_f(t, "it left %s when it was opened", p->words + 1);
 }
 
-const char *aoth_probe(const char *path, aoth_arena_t *arena) {
+const char *aoth_probe(const char *path, kit_arena_t *arena) {
   probe_call_t p = {.pid = -1};
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   const char *known = known_path(path, arena);
   if (is_known(known) || !start(path, &p)) return NULL;
   await(&p);
   if (p.words[0] == CANNOT) return NULL;
   tell(&p, &t);
   if (!t.size) note_known(known);
-  const char *why = t.size ? aoth_arena_text(arena, t.data, t.size) : NULL;
-  aoth_text_deinit(&t);
+  const char *why = t.size ? kit_arena_text(arena, t.data, t.size) : NULL;
+  kit_text_deinit(&t);
   return why;
 }

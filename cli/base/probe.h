@@ -9,13 +9,13 @@
 #ifndef AOTH_PROBE_H
 #define AOTH_PROBE_H
 
-#include <base/arena.h>
+#include "kit/base/arena.h"
 
 #define AOTH_PROBE_COMMAND "probe-plugin"
 
 /* What went wrong, in the arena: "it stopped the process while it was being opened"; NULL: nothing, or it cannot be
  * tried. */
-const char *aoth_probe(const char *path, aoth_arena_t *arena);
+const char *aoth_probe(const char *path, kit_arena_t *arena);
 int aoth_probe_be(const char *path); /* the command: an exit status that only aoth_probe knows */
 
 #endif

@@ -9,11 +9,11 @@
 #define MAX_STAGES 64u
 #define MAX_OPTIONS 256u
 
-aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_arena_t *arena, aoth_stage_t **out,
+aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, kit_arena_t *arena, aoth_stage_t **out,
                              uint32_t *out_n) {
   aot_status_t status = AOT_OK;
   const char *const *t = uses->items;
-  aoth_stage_t *stages = aoth_arena_alloc(arena, sizeof(void *), MAX_STAGES * sizeof *stages);
+  aoth_stage_t *stages = kit_arena_alloc(arena, sizeof(void *), MAX_STAGES * sizeof *stages);
   uint32_t n_stages = 0;
   if (!stages) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < uses->n;) {

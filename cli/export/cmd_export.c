@@ -18,7 +18,7 @@ typedef struct export {
   const char *output, *import_id, *pipeline_path, *loss_text;
   int joint, full;
   int64_t loss;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_pipeline_t *pipeline;
   aoth_exported_t done;
 }
@@ -196,12 +196,12 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
   };
   int code = aoth_cli_init(&x.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {
-    x.arena = aoth_arena_create();
+    x.arena = kit_arena_create();
     code = x.arena && aoth_cli_session(&x.cli) ? aoth_exit_code(run(&x)) : AOTH_EXIT_INPUT;
   }
   code = aoth_cli_deinit(&x.cli, code);
   aoth_pipeline_destroy(x.pipeline);
-  aoth_arena_destroy(x.arena);
+  kit_arena_destroy(x.arena);
   free(x.uses.items);
   return code;
 }

@@ -99,7 +99,7 @@ static int ends_with(const char *text, aot_str_t tail) {
 
 /* The importer that writes files of the path's suffix; w->unit.unit NULL: there is none, and the suffixes are in
  * *known. */
-static aot_status_t find_writer(writer_t *w, const char *path, aoth_text_t *known) {
+static aot_status_t find_writer(writer_t *w, const char *path, kit_text_t *known) {
   aoth_session_t *s = w->s;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
@@ -109,7 +109,7 @@ static aot_status_t find_writer(writer_t *w, const char *path, aoth_text_t *know
       AOT_TRY(aoth_instance_create(s, &w->stage, &w->unit));
       if (aoth_instance_extension(&w->unit, AOT_EXT_EXPORT, &w->ext, sizeof w->ext) == AOT_OK && w->ext.write) {
         if (ends_with(path, w->ext.suffix)) return AOT_OK;
-        aoth_text_f(known, ", %.*s (%s)", (int)w->ext.suffix.size, w->ext.suffix.data, w->stage.use);
+        kit_text_f(known, ", %.*s (%s)", (int)w->ext.suffix.size, w->ext.suffix.data, w->stage.use);
       }
       aoth_instance_destroy(s, &w->stage, &w->unit);
     }
@@ -127,11 +127,11 @@ static aot_status_t do_knows(void *arg) {
 }
 
 /* Nodes of operators that the format does not know, in program order. Each operator is queried about once. */
-static aot_status_t unknown_nodes(writer_t *w, aoth_arena_t *arena, aot_node_t **out, uint32_t *out_n) {
+static aot_status_t unknown_nodes(writer_t *w, kit_arena_t *arena, aot_node_t **out, uint32_t *out_n) {
   aot_prog_t *p = w->s->now.prog;
   const uint32_t n_ops = aoth_graph_n_ops(p);
-  unsigned char *asked = aoth_arena_alloc(arena, 1, n_ops + (size_t)1);
-  aot_node_t *list = aoth_arena_alloc(arena, sizeof(uint32_t), (aoth_graph_n_nodes(p) + (size_t)1) * sizeof *list);
+  unsigned char *asked = kit_arena_alloc(arena, 1, n_ops + (size_t)1);
+  aot_node_t *list = kit_arena_alloc(arena, sizeof(uint32_t), (aoth_graph_n_nodes(p) + (size_t)1) * sizeof *list);
   *out_n = 0;
   *out = list;
   if (!asked || !list) return AOT_E_EXHAUSTED;
@@ -155,10 +155,10 @@ static aot_status_t tell_unknown(const writer_t *w, const aot_node_t *list, uint
                    "files of %s cannot hold %u node%s, and no opset decomposes them", w->stage.use, n,
                    n == 1 ? "" : "s");
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
-    aoth_text_t t = {0};
+    kit_text_t t = {0};
     aoth_print_node(s->now.prog, list[i], &t);
     aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
   }
   if (n > MAX_LISTED) aoth_sink_line(s->config.sink, "and %u more", n - MAX_LISTED);
   aoth_sink_line(s->config.sink, "hint: the text form holds every operator: -o FILE.ir");
@@ -166,7 +166,7 @@ static aot_status_t tell_unknown(const writer_t *w, const aot_node_t *list, uint
 }
 
 static aot_status_t decompose_unknown(writer_t *w, uint32_t *out_n) {
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aot_status_t status = arena ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t round = 0; status == AOT_OK; round++) {
     aot_node_t *list;
@@ -181,7 +181,7 @@ static aot_status_t decompose_unknown(writer_t *w, uint32_t *out_n) {
     *out_n += n - n_stuck;
     if (status == AOT_OK && (n_stuck || round == MAX_ROUNDS)) status = tell_unknown(w, list, n_stuck ? n_stuck : n);
   }
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return status;
 }
 
@@ -224,7 +224,7 @@ static aot_status_t write_with(writer_t *w, const char *path, aoth_exported_t *o
 }
 
 static aot_status_t write_text(aoth_session_t *s, const char *path, aoth_exported_t *out) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   aot_status_t status = AOT_OK;
   aoth_print(s->now.prog, &text);
   out->format = "text";
@@ -236,13 +236,13 @@ static aot_status_t write_text(aoth_session_t *s, const char *path, aoth_exporte
   } else {
     fwrite(text.data ? text.data : "", 1, text.size, stdout);
   }
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }
 
 aot_status_t aoth_export_write(aoth_session_t *s, const char *path, aoth_exported_t *out) {
   writer_t w = {.s = s};
-  aoth_text_t known = {0};
+  kit_text_t known = {0};
   memset(out, 0, sizeof *out);
   if (!path || strcmp(path, "-") == 0) return write_text(s, NULL, out);
   if (ends_with(path, aot_str(".ir"))) return write_text(s, path, out);
@@ -252,10 +252,10 @@ aot_status_t aoth_export_write(aoth_session_t *s, const char *path, aoth_exporte
                      "no format is known for '%s'; by its suffix: .ir (text)%s", path, known.data ? known.data : "");
     status = AOT_E_INVALID;
   } else if (status == AOT_OK) {
-    out->format = aoth_arena_text(s->arena, w.stage.use, strlen(w.stage.use));
+    out->format = kit_arena_text(s->arena, w.stage.use, strlen(w.stage.use));
     status = write_with(&w, path, out);
     aoth_instance_destroy(s, &w.stage, &w.unit);
   }
-  aoth_text_deinit(&known);
+  kit_text_deinit(&known);
   return status;
 }

@@ -195,17 +195,17 @@ static int64_t find_loss(rules_t *r) {
 
 static void check_loss_shape(rules_t *r, const aot_port_t *port) {
   aot_type_t t;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   int is_scalar = aoth_graph_value_type(r->p, port->value, &t) == AOT_OK && t.kind == AOT_TYPE_TENSOR;
   for (int32_t i = 0; is_scalar && i < t.rank; i++) is_scalar = t.sizes[i] == 1;
   if (is_scalar) return;
   for (int32_t i = 0; t.kind == AOT_TYPE_TENSOR && i < t.rank; i++) {
-    if (i) aoth_text_z(&text, ", ");
+    if (i) kit_text_z(&text, ", ");
     aoth_dim_print(r->p, t.sizes[i], &text);
   }
   bad(r, "export.loss-not-scalar", "take the sum or the mean of it in the model",
       "output %u is the loss, but its shape is [%s]: it has to be one number", port->index, text.data ? text.data : "");
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
 }
 
 /* Which outputs gradients are wanted of: those with a tangent. A graph without any was exported so, with those of

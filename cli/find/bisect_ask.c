@@ -36,19 +36,19 @@ const char *aoth_bisect_ask(aoth_bisect_t *b, aoth_oracle_prepare_t prepare, voi
 }
 
 void aoth_bisect_tell_node(json_t *found, aot_prog_t *p, aot_node_t node) {
-  aoth_text_t text = {0}, from = {0};
+  kit_text_t text = {0}, from = {0};
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_origin_info_t o = {.struct_size = sizeof o};
   if (aoth_graph_node_info(p, node, &info) != AOT_OK) return;
   aoth_print_node(p, node, &text);
   if (aoth_graph_origin_info(p, info.origin, &o) == AOT_OK) {
-    if (o.module_path.size) aoth_text_f(&from, "module %.*s, ", (int)o.module_path.size, o.module_path.data);
-    if (o.node_name.size) aoth_text_f(&from, "node %.*s", (int)o.node_name.size, o.node_name.data);
-    else aoth_text_f(&from, "line %u", o.line);
+    if (o.module_path.size) kit_text_f(&from, "module %.*s, ", (int)o.module_path.size, o.module_path.data);
+    if (o.node_name.size) kit_text_f(&from, "node %.*s", (int)o.node_name.size, o.node_name.data);
+    else kit_text_f(&from, "line %u", o.line);
   }
   json_object_set_new(found, "node",
                       json_stringn(text.data ? text.data : "", strcspn(text.data ? text.data : "", "\n")));
   json_object_set_new(found, "from", json_string(from.data ? from.data : ""));
-  aoth_text_deinit(&text);
-  aoth_text_deinit(&from);
+  kit_text_deinit(&text);
+  kit_text_deinit(&from);
 }

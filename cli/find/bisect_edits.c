@@ -103,7 +103,7 @@ static aot_status_t describe(void *self, const aoth_request_t *request, json_t *
   const prefix_t *prefix = self;
   aoth_session_t *s = prefix->s;
   aoth_edits_t edits;
-  aoth_text_t before = {0}, after = {0}, journal = {0};
+  kit_text_t before = {0}, after = {0}, journal = {0};
   json_t *lines = json_array();
   (void)request;
   aoth_session_alone(s, NULL);

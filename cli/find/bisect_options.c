@@ -25,7 +25,7 @@ static int same_value(const aot_option_t *option, const aot_opt_value_t *a, cons
 static aot_status_t as_changed(void *self, aoth_session_t *s) {
   const changed_t *c = self;
   aoth_stage_t stage = *c->stage;
-  aot_opt_value_t *values = aoth_arena_copy(s->arena, 8, stage.opts.values, stage.opts.n_values * sizeof *values);
+  aot_opt_value_t *values = kit_arena_copy(s->arena, 8, stage.opts.values, stage.opts.n_values * sizeof *values);
   if (!values) return AOT_E_EXHAUSTED;
   values[c->option] = aoth_unit_option(stage.unit, c->option)->preset;
   stage.opts.values = values;
@@ -40,16 +40,16 @@ void aoth_bisect_options(aoth_bisect_t *b, aoth_session_t *s, const aoth_stage_t
   (void)s;
   for (; c.option < stage->opts.n_values; c.option++) {
     const aot_option_t *option = aoth_unit_option(stage->unit, c.option);
-    aoth_text_t text = {0};
+    kit_text_t text = {0};
     int unfit;
     if (option->flags & AOT_OPT_REQUIRED || same_value(option, &stage->opts.values[c.option], &option->preset))
       continue;
     if (aoth_bisect_ask(b, as_changed, &c, &unfit, why, sizeof why) || unfit) continue;
-    aoth_text_str(&text, option->name);
-    aoth_text_z(&text, "=");
+    kit_text_str(&text, option->name);
+    kit_text_z(&text, "=");
     aoth_print_option_value(&text, stage, c.option);
     json_array_append_new(list, json_string(text.data ? text.data : ""));
-    aoth_text_deinit(&text);
+    kit_text_deinit(&text);
   }
   json_object_set_new(b->found, "options", list);
 }

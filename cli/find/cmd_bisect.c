@@ -2,7 +2,7 @@
 #include <cli/base/commands.h>
 #include <cli/find/bisect.h>
 
-#include <base/byte_size.h>
+#include "kit/base/byte_size.h"
 #include <config/options.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static aot_status_t read_flags(aoth_cli_t *cli, const bisect_flags_t *f, aoth_bi
     b->max_ms = strtod(f->max_ms, &end);
     if (*end || !(b->max_ms > 0)) return usage(cli, "--max-ms is a number of milliseconds above 0, not %s", f->max_ms);
   }
-  if (f->max_peak && (!aoth_byte_size(f->max_peak, &bytes) || bytes <= 0))
+  if (f->max_peak && (!kit_byte_size(f->max_peak, &bytes) || bytes <= 0))
     return usage(cli, "--max-peak is a number of bytes such as 64MiB, not %s", f->max_peak);
   b->max_peak = (uint64_t)bytes;
   return AOT_OK;

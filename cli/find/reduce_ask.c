@@ -46,7 +46,7 @@ static int ask(aoth_reduce_t *r, const char *text, size_t size, char *out_messag
   aoth_child_t child = AOTH_NO_CHILD;
   aoth_served_t served = {answer_one, r};
   aoth_request_t request = {.what = 0};
-  aoth_text_t log = {0};
+  kit_text_t log = {0};
   char path[512];
   snprintf(path, sizeof path, "%s/program.ir", r->folder);
   aoth_writer_t *w = aoth_writer_begin_own(path, r->cli->sink);
@@ -62,7 +62,7 @@ static int ask(aoth_reduce_t *r, const char *text, size_t size, char *out_messag
   if (answer) aoth_child_log(&child, &log);
   if (answer) aoth_first_error(log.data, out_message, room);
   else snprintf(out_message, room, "%s", child.why ? child.why : "");
-  aoth_text_deinit(&log);
+  kit_text_deinit(&log);
   json_decref(answer);
   aoth_child_deinit(&child);
   return status;

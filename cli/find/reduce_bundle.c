@@ -27,13 +27,13 @@ static aot_status_t copy_file(const char *from, const char *to, aoth_sink_t *sin
 static aot_status_t copy_bundle(const char *from, const char *to, aoth_sink_t *sink) {
   static const char *const names[] = {"pipeline.yaml", "info.json", "call.safetensors"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    aoth_text_t a = {0}, b = {0};
-    aoth_text_f(&a, "%s/%s", from, names[i]);
-    aoth_text_f(&b, "%s/%s", to, names[i]);
+    kit_text_t a = {0}, b = {0};
+    kit_text_f(&a, "%s/%s", from, names[i]);
+    kit_text_f(&b, "%s/%s", to, names[i]);
     const int is_there = a.data && access(a.data, F_OK) == 0;
     const aot_status_t status = is_there ? copy_file(a.data, b.data, sink) : AOT_OK;
-    aoth_text_deinit(&a);
-    aoth_text_deinit(&b);
+    kit_text_deinit(&a);
+    kit_text_deinit(&b);
     AOT_TRY(status);
   }
   return AOT_OK;
@@ -53,16 +53,16 @@ static aot_status_t make_folder(aoth_reduce_t *r) {
 
 /* The program as it is edited: stored where the bundle still fails so, else undone. */
 static int keep_or_undo(aoth_reduce_t *r, aot_prog_t *p, int is_edited) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   if (is_edited) aoth_print(p, &text);
   const int is_kept = is_edited && !text.failed && aoth_reduce_still_fails(r, text.data, text.size);
   if (is_kept) aoth_journal_commit(p);
   else aoth_journal_undo(p);
   if (is_kept) {
-    aoth_text_deinit(&r->text);
+    kit_text_deinit(&r->text);
     r->text = text;
   } else {
-    aoth_text_deinit(&text);
+    kit_text_deinit(&text);
   }
   return is_kept;
 }
@@ -261,17 +261,17 @@ aot_status_t aoth_reduce_run(aoth_reduce_t *r, aoth_cli_t *cli, const char *bund
 }
 
 aot_status_t aoth_reduce_write(const aoth_reduce_t *r, const char *folder, aoth_sink_t *sink) {
-  aoth_text_t path = {0};
+  kit_text_t path = {0};
   if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "reduce.folder", "cannot make the folder %s: %s", folder,
                      strerror(errno));
     return AOT_E_INVALID;
   }
   AOT_TRY(copy_bundle(r->folder, folder, sink));
-  aoth_text_f(&path, "%s/program.ir", folder);
+  kit_text_f(&path, "%s/program.ir", folder);
   aoth_writer_t *w = aoth_writer_begin_own(path.data ? path.data : "", sink);
   if (w) aoth_writer_write(w, r->text.data ? r->text.data : "", r->text.size);
-  aoth_text_deinit(&path);
+  kit_text_deinit(&path);
   return w ? aoth_writer_commit(w) : AOT_E_INVALID;
 }
 
@@ -283,5 +283,5 @@ void aoth_reduce_deinit(aoth_reduce_t *r) {
     unlink(path);
   }
   if (r->folder[0]) rmdir(r->folder);
-  aoth_text_deinit(&r->text);
+  kit_text_deinit(&r->text);
 }

@@ -23,7 +23,7 @@ typedef struct aoth_reduce {
   double timeout;    /* seconds a question */
   uint32_t n_asked;
   uint64_t nodes_before, nodes_after;
-  aoth_text_t text; /* the smallest program so far */
+  kit_text_t text; /* the smallest program so far */
 } aoth_reduce_t;
 
 /* AOT_OK: text, and status; status 0: nothing fails, and text is empty. Else reported. */

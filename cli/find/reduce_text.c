@@ -17,29 +17,29 @@ static const char *next_line(const char *line) {
 }
 
 /* Takes the place of r->text if the bundle still fails so with it; is freed otherwise. */
-static int keep_if_fails(aoth_reduce_t *r, aoth_text_t *text) {
+static int keep_if_fails(aoth_reduce_t *r, kit_text_t *text) {
   if (!text->failed && text->data && aoth_reduce_still_fails(r, text->data, text->size)) {
-    aoth_text_deinit(&r->text);
+    kit_text_deinit(&r->text);
     r->text = *text;
     return 1;
   }
-  aoth_text_deinit(text);
+  kit_text_deinit(text);
   return 0;
 }
 
 /* ---- ports and unused leaves ---- */
 
 static void drop_none_outputs(aoth_reduce_t *r) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   uint32_t n = 0;
   for (const char *line = r->text.data; line && *line; line = next_line(line)) {
     const char *end = next_line(line);
     const int is_none = begins(line, "  out ") && end - line > 7 && begins(end - 8, " = none\n");
-    if (!is_none) aoth_text_add(&text, line, (size_t)(end - line));
+    if (!is_none) kit_text_add(&text, line, (size_t)(end - line));
     n += is_none != 0;
   }
   if (n) keep_if_fails(r, &text);
-  else aoth_text_deinit(&text);
+  else kit_text_deinit(&text);
 }
 
 static const char *const of_leaves[] = {"parameter", "buffer", "constant", "user_input", "state", "gradient", "update"};
@@ -61,7 +61,7 @@ void aoth_reduce_leaves(aoth_reduce_t *r) {
   drop_none_outputs(r);
   uint32_t *number = calloc(MOST_LEAVES, sizeof *number); /* 0: not read; else the new number, counted from 1 */
   uint32_t n = 0, n_user = 0;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   const char *all = r->text.data;
   for (const char *line = all; number && line && *line; line = next_line(line)) {
     const char *leaf = leaf_of(line);
@@ -75,16 +75,15 @@ void aoth_reduce_leaves(aoth_reduce_t *r) {
     if (at && begins(line, "leaf ")) {
       if (k >= MOST_LEAVES || !number[k]) continue;
       number[k] = ++n;
-      aoth_text_f(&text, "leaf %u", n - 1);
-      if (begins(after, " user_input "))
-        aoth_text_f(&text, " user_input %u", n_user++), strtoul(after + 12, &after, 10);
+      kit_text_f(&text, "leaf %u", n - 1);
+      if (begins(after, " user_input ")) kit_text_f(&text, " user_input %u", n_user++), strtoul(after + 12, &after, 10);
     } else if (at && k < MOST_LEAVES) {
-      aoth_text_add(&text, line, (size_t)(at - line));
-      aoth_text_f(&text, "%u", number[k] - 1);
+      kit_text_add(&text, line, (size_t)(at - line));
+      kit_text_f(&text, "%u", number[k] - 1);
     } else {
       after = (char *)(uintptr_t)line;
     }
-    aoth_text_add(&text, after, (size_t)(end - after));
+    kit_text_add(&text, after, (size_t)(end - after));
   }
   free(number);
   keep_if_fails(r, &text);
@@ -94,7 +93,7 @@ void aoth_reduce_leaves(aoth_reduce_t *r) {
 
 /* A node without the types of its results, which its opset infers: " %a : f32[2], %b : i64[] = op .." -> " %a, %b = op
  * .." */
-static void without_types(const char *line, const char *end, aoth_text_t *out) {
+static void without_types(const char *line, const char *end, kit_text_t *out) {
   int depth = 0, is_type = 0, is_text = 0;
   for (const char *at = line; at < end; at++) {
     if (*at == '"') is_text = !is_text;
@@ -103,20 +102,20 @@ static void without_types(const char *line, const char *end, aoth_text_t *out) {
     if (!is_text && !depth && begins(at, " : ")) is_type = 1;
     if (!is_text && !depth && begins(at, ", %")) is_type = 0;
     if (!is_text && !depth && begins(at, " = ")) {
-      aoth_text_add(out, at, (size_t)(end - at));
+      kit_text_add(out, at, (size_t)(end - at));
       return;
     }
-    if (!is_type) aoth_text_add(out, at, 1);
+    if (!is_type) kit_text_add(out, at, 1);
   }
 }
 
 /* Every number `from` that is alone in brackets or between commas becomes `to`; in nodes types are left to
  * inference. */
-static void with_size(const char *all, long from, long to, aoth_text_t *out) {
-  aoth_text_t bare = {0};
+static void with_size(const char *all, long from, long to, kit_text_t *out) {
+  kit_text_t bare = {0};
   for (const char *line = all; *line; line = next_line(line)) {
     if (begins(line, "  %")) without_types(line, next_line(line), &bare);
-    else aoth_text_add(&bare, line, (size_t)(next_line(line) - line));
+    else kit_text_add(&bare, line, (size_t)(next_line(line) - line));
   }
   const char *text = bare.data ? bare.data : "";
   int depth = 0;
@@ -125,15 +124,15 @@ static void with_size(const char *all, long from, long to, aoth_text_t *out) {
     depth += (*at == '[') - (*at == ']');
     const int is_number = depth && isdigit((unsigned char)*at) && !isalnum((unsigned char)at[-1]) && at[-1] != '.';
     if (!is_number) {
-      aoth_text_add(out, at++, 1);
+      kit_text_add(out, at++, 1);
       continue;
     }
     const long value = strtol(at, &after, 10);
-    if (value == from && *after != '.') aoth_text_f(out, "%ld", to);
-    else aoth_text_add(out, at, (size_t)(after - at));
+    if (value == from && *after != '.') kit_text_f(out, "%ld", to);
+    else kit_text_add(out, at, (size_t)(after - at));
     at = after;
   }
-  aoth_text_deinit(&bare);
+  kit_text_deinit(&bare);
 }
 
 static int largest_first(const void *a, const void *b) {
@@ -165,7 +164,7 @@ void aoth_reduce_sizes(aoth_reduce_t *r) {
   const uint32_t n = list_sizes(r->text.data, sizes);
   for (uint32_t i = 0; i < n; i++)
     for (long to = 1; to <= 3 && to < sizes[i]; to++) {
-      aoth_text_t text = {0};
+      kit_text_t text = {0};
       with_size(r->text.data, sizes[i], to, &text);
       if (keep_if_fails(r, &text)) break;
     }
@@ -174,17 +173,17 @@ void aoth_reduce_sizes(aoth_reduce_t *r) {
 void aoth_reduce_dtypes(aoth_reduce_t *r) {
   static const char *const dtypes[] = {"bf16", "f16", "f64", "c128", "c64"};
   for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-    aoth_text_t text = {0};
+    kit_text_t text = {0};
     const size_t n = strlen(dtypes[i]);
     uint32_t n_changed = 0;
     for (const char *at = r->text.data; at && *at;) {
       const int is_it = begins(at, dtypes[i]) && at > r->text.data && !isalnum((unsigned char)at[-1]) &&
                         at[-1] != '_' && at[-1] != '%' && !isalnum((unsigned char)at[n]) && at[n] != '_';
       n_changed += is_it != 0;
-      aoth_text_add(&text, is_it ? "f32" : at, is_it ? 3 : 1);
+      kit_text_add(&text, is_it ? "f32" : at, is_it ? 3 : 1);
       at += is_it ? n : 1;
     }
     if (n_changed) keep_if_fails(r, &text);
-    else aoth_text_deinit(&text);
+    else kit_text_deinit(&text);
   }
 }

@@ -26,7 +26,7 @@ static aot_status_t read_surroundings(const char *bundle, aoth_sink_t *sink, int
   char path[4096];
   json_error_t error;
   const char *name, *why = NULL;
-  FILE *f = aoth_file_stream(in_bundle(bundle, "info.json", path, sizeof path), &why);
+  FILE *f = kit_file_stream(in_bundle(bundle, "info.json", path, sizeof path), &why);
   json_t *info = f ? json_loadf(f, 0, &error) : NULL, *value;
   if (f) fclose(f);
   if (!info) {

@@ -1,4 +1,4 @@
-/* aothost replay: a bundle (sandbox/bundle.h) again: its stages over its program, and where a run had failed, the call
+/* aothost replay: a bundle (cli/base/bundle.h) again: its stages over its program, and where a run had failed, the call
  * on what it was given. */
 #ifndef AOTH_REPLAY_BUNDLE_H
 #define AOTH_REPLAY_BUNDLE_H

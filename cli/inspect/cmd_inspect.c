@@ -14,22 +14,22 @@
 #include <string.h>
 
 /* [s0*2, 64] */
-static void dims_text(aot_prog_t *p, const int64_t *dims, int32_t rank, aoth_text_t *out) {
-  aoth_text_z(out, "[");
+static void dims_text(aot_prog_t *p, const int64_t *dims, int32_t rank, kit_text_t *out) {
+  kit_text_z(out, "[");
   for (int32_t i = 0; i < rank; i++) {
-    if (i) aoth_text_z(out, ", ");
+    if (i) kit_text_z(out, ", ");
     aoth_dim_print(p, dims[i], out);
   }
-  aoth_text_z(out, "]");
+  kit_text_z(out, "]");
 }
 
-static void type_text(aot_prog_t *p, const aot_type_t *t, aoth_text_t *out) {
+static void type_text(aot_prog_t *p, const aot_type_t *t, kit_text_t *out) {
   static const char *const kinds[] = {"none", "", "symint", "symfloat", "symbool", "token"};
   if (t->kind != AOT_TYPE_TENSOR) {
-    aoth_text_z(out, t->kind >= 0 && t->kind <= 5 ? kinds[t->kind] : "?");
+    kit_text_z(out, t->kind >= 0 && t->kind <= 5 ? kinds[t->kind] : "?");
     return;
   }
-  aoth_text_z(out, aot_dtype_name(t->dtype));
+  kit_text_z(out, aot_dtype_name(t->dtype));
   dims_text(p, t->sizes, t->rank, out);
 }
 
@@ -111,14 +111,14 @@ static int is_graph(aot_prog_t *p, uint32_t g, int32_t *out_kind, aot_str_t *out
 
 static void print_ports(aot_prog_t *p, const char *title, const aot_port_t *ports, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    aoth_text_t type = {0};
+    kit_text_t type = {0};
     aot_type_t t;
     if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK)
       type_text(p, &t, &type);
     printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, aoth_role_name(ports[i].role),
            aoth_port_number(ports[i].role, ports[i].index), type.data ? type.data : "none", (int)ports[i].name.size,
            ports[i].name.size ? ports[i].name.data : "");
-    aoth_text_deinit(&type);
+    kit_text_deinit(&type);
   }
 }
 
@@ -141,36 +141,36 @@ static void print_leaves(const inspection_t *in) {
   if (n > 1) printf("\n%5s  %-11s %-20s %12s  %-5s %s\n", "leaf", "role", "type", "bytes", "grad", "name");
   for (uint32_t i = 1; i < n; i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
-    aoth_text_t type = {0}, names = {0};
+    kit_text_t type = {0}, names = {0};
     if (aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf) != AOT_OK) continue;
     type_text(in->p, &leaf.type, &type);
     for (uint32_t k = 0; k < leaf.n_names; k++)
-      aoth_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
+      kit_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
     printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i - 1, aoth_role_name(leaf.role), type.data ? type.data : "",
            (unsigned long long)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)),
            leaf.flags & AOT_LEAF_REQUIRES_GRAD ? "yes" : "", names.data ? names.data : "");
-    aoth_text_deinit(&type);
-    aoth_text_deinit(&names);
+    kit_text_deinit(&type);
+    kit_text_deinit(&names);
   }
 }
 
 static void print_rules(const inspection_t *in) {
   for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
     aot_rule_t r;
-    aoth_text_t geometry = {0};
+    kit_text_t geometry = {0};
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
-    if (r.dtype) aoth_text_f(&geometry, " as %s", aot_dtype_name(r.dtype));
+    if (r.dtype) kit_text_f(&geometry, " as %s", aot_dtype_name(r.dtype));
     if (r.sizes) {
-      aoth_text_z(&geometry, " sizes ");
+      kit_text_z(&geometry, " sizes ");
       dims_text(in->p, r.sizes, r.rank, &geometry);
     }
     if (r.strides) {
-      aoth_text_z(&geometry, " strides ");
+      kit_text_z(&geometry, " strides ");
       dims_text(in->p, r.strides, r.rank, &geometry);
     }
     printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", aoth_rule_name(r.kind), aoth_rule_a_number(&r),
            aoth_rule_b_number(&r), geometry.data ? geometry.data : "");
-    aoth_text_deinit(&geometry);
+    kit_text_deinit(&geometry);
   }
 }
 
@@ -247,17 +247,17 @@ static void print_slots(aot_prog_t *p) {
   slots_t s = find_slots(p);
   if (s.n_slots) printf("\n%5s  %-20s %12s  %s\n", "saved", "type", "bytes", "memory");
   for (uint32_t i = 0; i < s.n_ports && s.n_slots; i++) {
-    aoth_text_t type = {0}, held = {0};
+    kit_text_t type = {0}, held = {0};
     aot_type_t t;
     if (s.ports[i].role != AOT_ROLE_SAVED || aoth_graph_value_type(p, s.ports[i].value, &t) != AOT_OK) continue;
     type_text(p, &t, &type);
     for (size_t k = 0; k < N_HOLDERS; k++)
       if (s.held[s.ports[i].index] & holders[k].bit)
-        aoth_text_f(&held, "%s%s", held.size ? ", " : "held by ", holders[k].word);
+        kit_text_f(&held, "%s%s", held.size ? ", " : "held by ", holders[k].word);
     printf("%5u  %-20s %12llu  %s\n", s.ports[i].index, type.data ? type.data : "",
            (unsigned long long)type_bytes(p, &t), held.size ? held.data : "donated");
-    aoth_text_deinit(&type);
-    aoth_text_deinit(&held);
+    kit_text_deinit(&type);
+    kit_text_deinit(&held);
   }
   free(s.held);
 }
@@ -266,11 +266,11 @@ static void print_input_lists(aot_prog_t *p) {
   const aot_graph_t g = entry_graph(p);
   for (size_t k = 0, shown = 0; k < N_INPUT_LISTS && g.id != AOT_NO_ID; k++) {
     const aot_port_t *ports = aoth_graph_inputs(p, g);
-    aoth_text_t numbers = {0};
+    kit_text_t numbers = {0};
     for (uint32_t i = 0; i < aoth_graph_n_inputs(p, g); i++)
-      if (input_lists[k].test(p, &ports[i])) aoth_text_f(&numbers, " %u", i);
+      if (input_lists[k].test(p, &ports[i])) kit_text_f(&numbers, " %u", i);
     if (numbers.size) printf("%s%s:%s\n", shown++ ? "" : "\n", input_lists[k].title, numbers.data);
-    aoth_text_deinit(&numbers);
+    kit_text_deinit(&numbers);
   }
 }
 
@@ -312,7 +312,7 @@ static void print_moves(aot_ctx_t *ctx, aot_prog_t *p) {
   json_decref(moves);
 }
 
-static void print_all(const inspection_t *in, const char *path, aot_ctx_t *ctx, aoth_arena_t *arena, int verbose) {
+static void print_all(const inspection_t *in, const char *path, aot_ctx_t *ctx, kit_arena_t *arena, int verbose) {
   const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
   printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes,
          in->n_ops, aoth_graph_n_leaves(in->p) - 1);
@@ -337,20 +337,20 @@ static void print_all(const inspection_t *in, const char *path, aot_ctx_t *ctx, 
 static json_t *dims_json(aot_prog_t *p, const int64_t *dims, int32_t rank) {
   json_t *list = json_array();
   for (int32_t i = 0; dims && i < rank; i++) {
-    aoth_text_t t = {0};
+    kit_text_t t = {0};
     aoth_dim_print(p, dims[i], &t);
     json_array_append_new(list, AOT_DIM_IS_SYM(dims[i]) ? json_string(t.data ? t.data : "") : json_integer(dims[i]));
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
   }
   return list;
 }
 
 static json_t *type_json(aot_prog_t *p, const aot_type_t *t) {
   if (t->kind != AOT_TYPE_TENSOR) {
-    aoth_text_t text = {0};
+    kit_text_t text = {0};
     type_text(p, t, &text);
     json_t *kind = json_pack("{s:s}", "kind", text.data ? text.data : "");
-    aoth_text_deinit(&text);
+    kit_text_deinit(&text);
     return kind;
   }
   return json_pack("{s:s, s:s, s:o, s:o}", "kind", "tensor", "dtype", aot_dtype_name(t->dtype), "shape",

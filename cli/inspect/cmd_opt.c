@@ -12,7 +12,7 @@ typedef struct opt {
   aoth_cli_t cli;
   aoth_texts_t uses; /* "--use", ID, "--with", K=V, .. as given */
   const char *output, *import_id;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_stage_t *stages;
   uint32_t n_stages;
   int check_stages;
@@ -41,7 +41,7 @@ static aot_status_t check_flags(const opt_t *o) {
 
 static aot_status_t write_program(opt_t *o) {
   const int json_on_stdout = o->cli.common.json_path && strcmp(o->cli.common.json_path, "-") == 0;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   aot_status_t status = AOT_OK;
   aoth_print(aoth_session_prog(o->cli.session), &text);
   if (o->output && strcmp(o->output, "-") != 0) {
@@ -51,7 +51,7 @@ static aot_status_t write_program(opt_t *o) {
   } else if (!json_on_stdout) {
     fwrite(text.data ? text.data : "", 1, text.size, stdout);
   }
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }
 
@@ -116,12 +116,12 @@ static int opt_main(const aoth_command_t *self, int argc, char **argv) {
   aoth_stage_checks_init(&o.checks);
   if (o.check_stages) o.cli.watch = &o.checks.watch;
   if (code == AOTH_CLI_GO) {
-    o.arena = aoth_arena_create();
+    o.arena = kit_arena_create();
     code = o.arena && aoth_cli_session(&o.cli) ? aoth_exit_code(run(&o)) : AOTH_EXIT_INPUT;
   }
   code = aoth_cli_deinit(&o.cli, code);
   aoth_stage_checks_deinit(&o.checks);
-  aoth_arena_destroy(o.arena);
+  kit_arena_destroy(o.arena);
   free(o.uses.items);
   return code;
 }

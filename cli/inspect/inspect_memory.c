@@ -4,7 +4,7 @@
 #include <cli/inspect/memory_plot.h>
 #include <jansson.h>
 #include <trainer/trial/memory_plan.h>
-#include <base/byte_size.h>
+#include "kit/base/byte_size.h"
 #include <config/options.h>
 #include <trainer/writable.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { MAX_ASKED = 3, TOP = 16, TOP_MOST = 1000000 };
 typedef struct query {
   aoth_cli_t *cli;
   const aoth_memory_flags_t *flags;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_pipeline_t *pipeline; /* NULL: a program */
   aoth_stage_t *stages;      /* the pipeline's, or those of the command line */
   uint32_t n_stages, n_asked;
@@ -72,7 +72,7 @@ static aot_status_t read_budget(query_t *a) {
     a->fraction = x;
     return AOT_OK;
   }
-  if (aoth_byte_size(text, &bytes) && bytes > 0) {
+  if (kit_byte_size(text, &bytes) && bytes > 0) {
     a->budget = (uint64_t)bytes;
     return AOT_OK;
   }
@@ -196,10 +196,10 @@ static aot_status_t resolve_budget(query_t *a) {
 /* ---- telling ---- */
 
 static aot_status_t write_plot(const query_t *a, const aoth_memory_report_t *r) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   aot_status_t status = ends_with(a->flags->plot, ".svg") ? aoth_memory_svg(r, &text) : aoth_memory_html(r, &text);
   if (status == AOT_OK) status = aoth_page_write(&text, a->flags->plot, a->cli->sink);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }
 
@@ -207,7 +207,7 @@ static aot_status_t tell(query_t *a) {
   const aoth_memory_report_t r = {
       .file = a->cli->positional[0], .views = a->views, .n_views = a->n_asked, .budget = a->budget, .top = a->top};
   const char *json_path = a->cli->common.json_path;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   if (a->flags->plot) AOT_TRY(write_plot(a, &r));
   if (json_path) {
     json_t *json = aoth_memory_json(&r, a->arena);
@@ -218,7 +218,7 @@ static aot_status_t tell(query_t *a) {
   if (json_path && strcmp(json_path, "-") == 0) return AOT_OK;
   const aot_status_t status = aoth_memory_print(&r, a->arena, &text);
   if (status == AOT_OK && !a->cli->common.quiet) fwrite(text.data, 1, text.size, stdout);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }
 
@@ -235,10 +235,10 @@ static aot_status_t inspect(query_t *a) {
 }
 
 int aoth_inspect_memory(aoth_cli_t *cli, const aoth_memory_flags_t *flags) {
-  query_t a = {.cli = cli, .flags = flags, .arena = aoth_arena_create()};
+  query_t a = {.cli = cli, .flags = flags, .arena = kit_arena_create()};
   const aot_status_t status = a.arena ? inspect(&a) : AOT_E_EXHAUSTED;
   const int exceeded = status == AOT_OK && flags->budget && a.views[0].plan.peak_nbytes > a.budget;
   aoth_pipeline_destroy(a.pipeline);
-  aoth_arena_destroy(a.arena);
+  kit_arena_destroy(a.arena);
   return exceeded ? AOTH_EXIT_DIFFERS : aoth_exit_code(status);
 }

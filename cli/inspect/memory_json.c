@@ -19,7 +19,7 @@ static json_t *holder_json(const aoth_holder_t *h) {
                    h->place == UINT64_MAX ? json_null() : json_integer((json_int_t)h->place));
 }
 
-static json_t *modules_json(const aoth_memory_view_t *v, aoth_arena_t *arena) {
+static json_t *modules_json(const aoth_memory_view_t *v, kit_arena_t *arena) {
   enum { MODULES = 64 };
   aoth_module_share_t *rows;
   json_t *list = json_array();
@@ -56,7 +56,7 @@ static json_t *timeline_json(const aoth_memory_view_t *v) {
   return o;
 }
 
-static json_t *view_json(const aoth_memory_view_t *v, const aoth_memory_report_t *r, aoth_arena_t *arena) {
+static json_t *view_json(const aoth_memory_view_t *v, const aoth_memory_report_t *r, kit_arena_t *arena) {
   uint64_t kinds[AOTH_MEMORY_KINDS];
   json_t *largest = json_array();
   aoth_memory_by_kind(v, v->plan.peak_step, kinds);
@@ -76,7 +76,7 @@ static json_t *view_json(const aoth_memory_view_t *v, const aoth_memory_report_t
   return o;
 }
 
-json_t *aoth_memory_json(const aoth_memory_report_t *r, aoth_arena_t *arena) {
+json_t *aoth_memory_json(const aoth_memory_report_t *r, kit_arena_t *arena) {
   json_t *plans = json_array();
   for (uint32_t i = 0; i < r->n_views; i++) json_array_append_new(plans, view_json(&r->views[i], r, arena));
   return json_pack("{s:s, s:o, s:o}", "file", r->file, "budget_bytes",

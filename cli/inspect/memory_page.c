@@ -29,55 +29,55 @@ const char *aoth_memory_script(void) {
          "</script>\n";
 }
 
-void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *v, aoth_text_t *out) {
+void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *v, kit_text_t *out) {
   char text[AOTH_BYTES_SIZE];
-  aoth_text_z(out, "<table class=\"am-table\">\n<tr><th class=\"n\">size</th><th>kind</th><th class=\"n\">steps</th>"
-                   "<th>type</th><th>value</th><th>operator</th><th>module</th></tr>\n");
+  kit_text_z(out, "<table class=\"am-table\">\n<tr><th class=\"n\">size</th><th>kind</th><th class=\"n\">steps</th>"
+                  "<th>type</th><th>value</th><th>operator</th><th>module</th></tr>\n");
   for (uint32_t i = 0; i < v->n_largest && i < r->top; i++) {
     const aoth_holder_t *h = &v->holders[v->largest[i]];
-    aoth_text_z(out, "<tr>");
+    kit_text_z(out, "<tr>");
     aoth_html_cell(out, "n", aoth_bytes_text(h->nbytes, text));
-    aoth_text_f(out, "<td><i class=\"%s\"></i>%s</td>", aoth_memory_kind(h->kind), aoth_memory_kind(h->kind));
-    aoth_text_f(out, "<td class=\"n\">%llu to %llu</td>", (unsigned long long)h->first + 1,
-                (unsigned long long)h->last + 1);
+    kit_text_f(out, "<td><i class=\"%s\"></i>%s</td>", aoth_memory_kind(h->kind), aoth_memory_kind(h->kind));
+    kit_text_f(out, "<td class=\"n\">%llu to %llu</td>", (unsigned long long)h->first + 1,
+               (unsigned long long)h->last + 1);
     aoth_html_cell(out, "t", h->type);
     aoth_html_cell(out, "t", h->name);
     aoth_html_cell(out, "t", h->op);
     aoth_html_cell(out, "t", h->module);
-    aoth_text_z(out, "</tr>\n");
+    kit_text_z(out, "</tr>\n");
   }
   if (v->n_largest > r->top)
-    aoth_text_f(out, "<tr><td></td><td colspan=\"6\">and %u smaller ones</td></tr>\n", v->n_largest - r->top);
-  aoth_text_z(out, "</table>\n");
+    kit_text_f(out, "<tr><td></td><td colspan=\"6\">and %u smaller ones</td></tr>\n", v->n_largest - r->top);
+  kit_text_z(out, "</table>\n");
 }
 
-static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, aoth_text_t *out) {
+static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, kit_text_t *out) {
   char held[AOTH_BYTES_SIZE], alive[AOTH_BYTES_SIZE], budget[AOTH_BYTES_SIZE];
   aoth_html_element(out, "h2", v->title);
-  aoth_text_f(out, "\n<p>Held at most: %s. Alive at most: %s, at step %llu of %llu",
-              aoth_bytes_text(v->plan.peak_nbytes, held), aoth_bytes_text(v->peak_alive, alive),
-              (unsigned long long)v->plan.peak_step + 1, (unsigned long long)v->plan.n_steps);
+  kit_text_f(out, "\n<p>Held at most: %s. Alive at most: %s, at step %llu of %llu",
+             aoth_bytes_text(v->plan.peak_nbytes, held), aoth_bytes_text(v->peak_alive, alive),
+             (unsigned long long)v->plan.peak_step + 1, (unsigned long long)v->plan.n_steps);
   if (*v->peak_at) {
-    aoth_text_z(out, " (");
+    kit_text_z(out, " (");
     aoth_xml_escape(out, v->peak_at);
-    aoth_text_z(out, ")");
+    kit_text_z(out, ")");
   }
   if (r->budget)
-    aoth_text_f(out, ". Budget: %s, %s", aoth_bytes_text(r->budget, budget),
-                v->plan.peak_nbytes <= r->budget ? "kept" : "exceeded");
-  aoth_text_z(out, ". The largest at that step:</p>\n");
+    kit_text_f(out, ". Budget: %s, %s", aoth_bytes_text(r->budget, budget),
+               v->plan.peak_nbytes <= r->budget ? "kept" : "exceeded");
+  kit_text_z(out, ". The largest at that step:</p>\n");
   aoth_memory_table(r, v, out);
 }
 
-aot_status_t aoth_memory_html(const aoth_memory_report_t *r, aoth_text_t *out) {
-  aoth_text_t title = {0};
-  aoth_text_f(&title, "Memory of a training step: %s", r->file);
+aot_status_t aoth_memory_html(const aoth_memory_report_t *r, kit_text_t *out) {
+  kit_text_t title = {0};
+  kit_text_f(&title, "Memory of a training step: %s", r->file);
   aoth_html_begin(out, title.data ? title.data : "", aoth_memory_style());
-  aoth_text_deinit(&title);
+  kit_text_deinit(&title);
   aoth_html_element(out, "h1", "Memory of a training step");
   AOT_TRY(aoth_memory_svg(r, out));
   for (uint32_t i = 0; i < r->n_views; i++) section(r, &r->views[i], out);
-  aoth_text_z(out, aoth_memory_script());
+  kit_text_z(out, aoth_memory_script());
   aoth_html_end(out);
   return out->failed ? AOT_E_EXHAUSTED : AOT_OK;
 }

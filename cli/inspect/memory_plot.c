@@ -49,7 +49,7 @@ static double x_of(const panel_t *p, double step) { return p->x + p->w * step / 
 static double left_of(const panel_t *p, uint32_t column) { return p->x + p->w * column / p->n_columns; }
 
 /* One layer on what is below; gaps divide it. */
-static void draw_layer(panel_t *p, const uint64_t *heights, const char *classes, const char *tip, aoth_text_t *out) {
+static void draw_layer(panel_t *p, const uint64_t *heights, const char *classes, const char *tip, kit_text_t *out) {
   for (uint32_t begin = 0; begin < p->n_columns;) {
     uint32_t end = begin;
     size_t n = 0;
@@ -75,22 +75,22 @@ static void draw_layer(panel_t *p, const uint64_t *heights, const char *classes,
 
 static int is_alive(const aoth_holder_t *h, uint64_t step) { return h->first <= step && step <= h->last; }
 
-static void make_tip(const aoth_holder_t *h, aoth_text_t *tip) {
+static void make_tip(const aoth_holder_t *h, kit_text_t *tip) {
   char text[AOTH_BYTES_SIZE];
   tip->size = 0;
-  aoth_text_f(tip, "%s  %s  %s\n%s", h->name, h->type, aoth_bytes_text(h->nbytes, text), aoth_memory_kind(h->kind));
-  if (*h->op) aoth_text_f(tip, " by %s", h->op);
-  if (*h->module) aoth_text_f(tip, "\nin %s", h->module);
-  aoth_text_f(tip, "\nsteps %llu to %llu", (unsigned long long)h->first + 1, (unsigned long long)h->last + 1);
+  kit_text_f(tip, "%s  %s  %s\n%s", h->name, h->type, aoth_bytes_text(h->nbytes, text), aoth_memory_kind(h->kind));
+  if (*h->op) kit_text_f(tip, " by %s", h->op);
+  if (*h->module) kit_text_f(tip, "\nin %s", h->module);
+  kit_text_f(tip, "\nsteps %llu to %llu", (unsigned long long)h->first + 1, (unsigned long long)h->last + 1);
 }
 
 static void draw_kind(panel_t *p, int32_t kind, const uint64_t *rest, const uint32_t *bands, uint32_t n_bands,
-                      aoth_text_t *tip, aoth_text_t *out) {
+                      kit_text_t *tip, kit_text_t *out) {
   char classes[64];
   uint64_t heights[COLUMNS];
   snprintf(classes, sizeof classes, "am-a am-rest am-%s", aoth_memory_kind(kind));
   tip->size = 0;
-  aoth_text_f(tip, "%s: all smaller ones", aoth_memory_kind(kind));
+  kit_text_f(tip, "%s: all smaller ones", aoth_memory_kind(kind));
   draw_layer(p, rest, classes, tip->data, out);
   snprintf(classes, sizeof classes, "am-a am-%s", aoth_memory_kind(kind));
   for (uint32_t b = 0; b < n_bands; b++) {
@@ -132,10 +132,10 @@ static aot_status_t choose_bands(const aoth_memory_view_t *v, uint32_t out[BANDS
   return AOT_OK;
 }
 
-static aot_status_t draw_areas(panel_t *p, aoth_text_t *out) {
+static aot_status_t draw_areas(panel_t *p, kit_text_t *out) {
   uint32_t bands[BANDS], n_bands;
   uint64_t(*rest)[COLUMNS] = calloc(AOTH_MEMORY_KINDS, sizeof *rest);
-  aoth_text_t tip = {0};
+  kit_text_t tip = {0};
   aot_status_t status = rest ? choose_bands(p->v, bands, &n_bands) : AOT_E_EXHAUSTED;
   for (uint32_t c = 0; status == AOT_OK && c < p->n_columns; c++) {
     uint64_t kinds[AOTH_MEMORY_KINDS];
@@ -151,7 +151,7 @@ static aot_status_t draw_areas(panel_t *p, aoth_text_t *out) {
   for (uint32_t k = 0; status == AOT_OK && k < AOTH_MEMORY_KINDS - 1; k++)
     draw_kind(p, aoth_memory_order[k], rest[aoth_memory_order[k]], bands, n_bands, &tip, out);
   if (tip.failed) status = AOT_E_EXHAUSTED;
-  aoth_text_deinit(&tip);
+  kit_text_deinit(&tip);
   free(rest);
   return status;
 }
@@ -166,7 +166,7 @@ static const char *mark_text(uint64_t bytes, char out[AOTH_BYTES_SIZE]) {
 }
 
 /* Marks at powers of two, three to six of them. */
-static void draw_bytes_axis(const panel_t *p, aoth_text_t *out) {
+static void draw_bytes_axis(const panel_t *p, kit_text_t *out) {
   char text[AOTH_BYTES_SIZE];
   uint64_t step = 1;
   while (p->top / step > 6) step *= 2;
@@ -177,7 +177,7 @@ static void draw_bytes_axis(const panel_t *p, aoth_text_t *out) {
 }
 
 /* Marks at 1, 2 or 5 times a power of ten. */
-static void draw_steps_axis(const panel_t *p, aoth_text_t *out) {
+static void draw_steps_axis(const panel_t *p, kit_text_t *out) {
   const uint64_t n = p->v->plan.n_steps;
   static const uint64_t factors[] = {1, 2, 5};
   uint64_t step = 1, ten = 1;
@@ -194,7 +194,7 @@ static void draw_steps_axis(const panel_t *p, aoth_text_t *out) {
   aoth_svg_text(out, "am-s am-m", p->x + p->w / 2, p->y + p->h + 33, "steps");
 }
 
-static void draw_split(const panel_t *p, aoth_text_t *out) {
+static void draw_split(const panel_t *p, kit_text_t *out) {
   const aot_memory_plan_t *plan = &p->v->plan;
   const double x = x_of(p, (double)plan->n_forward_steps);
   aoth_svg_text(out, "am-s am-m", (p->x + x) / 2, p->y - 6, "forward");
@@ -213,12 +213,12 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
 /* Labels are at the left, where a step has little alive; of two lines the upper one's above it, the lower one's
  * below. */
 static void draw_level(const panel_t *p, const char *line, const char *classes, double y, int above, const char *text,
-                       aoth_text_t *out) {
+                       kit_text_t *out) {
   if (y >= p->y) aoth_svg_line(out, line, p->x, y, p->x + p->w, y);
   aoth_svg_text(out, classes, p->x + 5, above ? y - 5 : y + 14, text);
 }
 
-static void draw_lines(const panel_t *p, uint64_t budget, aoth_text_t *out) {
+static void draw_lines(const panel_t *p, uint64_t budget, kit_text_t *out) {
   char bytes[AOTH_BYTES_SIZE], text[80];
   const uint64_t held = p->v->plan.peak_nbytes;
   const int over = held > budget, is_far = budget > p->top;
@@ -234,7 +234,7 @@ static void draw_lines(const panel_t *p, uint64_t budget, aoth_text_t *out) {
 }
 
 /* Above its mark; above the lines of what is held and of the budget where they would run through it. */
-static void draw_peak(const panel_t *p, uint64_t budget, aoth_text_t *out) {
+static void draw_peak(const panel_t *p, uint64_t budget, kit_text_t *out) {
   char bytes[AOTH_BYTES_SIZE], text[96];
   const aoth_memory_view_t *v = p->v;
   const double x = x_of(p, (double)v->plan.peak_step + 0.5), y = y_of(p, (double)v->peak_alive);
@@ -252,7 +252,7 @@ static void draw_peak(const panel_t *p, uint64_t budget, aoth_text_t *out) {
 }
 
 static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, double x, double y, double w,
-                               double h, aoth_text_t *out) {
+                               double h, kit_text_t *out) {
   panel_t *p = calloc(1, sizeof *p);
   if (!p) return AOT_E_EXHAUSTED;
   *p = (panel_t){.v = v, .x = x + 70, .y = y + 44, .w = w - 84, .h = h - 84, .top = top};
@@ -273,7 +273,7 @@ static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64
 
 /* ---- the picture ---- */
 
-static void draw_legend(const aoth_memory_report_t *r, double x, double y, aoth_text_t *out) {
+static void draw_legend(const aoth_memory_report_t *r, double x, double y, kit_text_t *out) {
   uint64_t present[AOTH_MEMORY_KINDS] = {0};
   for (uint32_t i = 0; i < r->n_views; i++)
     for (uint64_t k = 0; k < r->views[i].plan.n_buffers; k++) present[r->views[i].holders[k].kind] = 1;
@@ -296,7 +296,7 @@ static uint64_t scale_of(const aoth_memory_report_t *r) {
   return top + top / 12 + 1;
 }
 
-aot_status_t aoth_memory_svg(const aoth_memory_report_t *r, aoth_text_t *out) {
+aot_status_t aoth_memory_svg(const aoth_memory_report_t *r, kit_text_t *out) {
   const uint32_t across = r->n_views > 1 ? 2 : 1, down = (r->n_views + across - 1) / across;
   const double width = across > 1 ? 1180 : 960, head = 52, w = (width - 16) / across, h = across > 1 ? 300 : 360;
   const uint64_t top = scale_of(r);

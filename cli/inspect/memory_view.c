@@ -50,8 +50,8 @@ static int describe_scratch(aoth_names_t *m, const aot_memory_plan_t *plan, aoth
 
 /* ---- sums ---- */
 
-static uint64_t *alive_by_step(const aot_memory_plan_t *plan, aoth_arena_t *arena) {
-  uint64_t *alive = aoth_arena_alloc(arena, sizeof *alive, ((size_t)plan->n_steps + 2) * sizeof *alive);
+static uint64_t *alive_by_step(const aot_memory_plan_t *plan, kit_arena_t *arena) {
+  uint64_t *alive = kit_arena_alloc(arena, sizeof *alive, ((size_t)plan->n_steps + 2) * sizeof *alive);
   for (uint64_t i = 0; alive && i < plan->n_buffers; i++) { /* differences first */
     alive[plan->buffers[i].first] += plan->buffers[i].nbytes;
     alive[plan->buffers[i].last + 1] -= plan->buffers[i].nbytes;
@@ -90,7 +90,7 @@ const char *aoth_memory_part(const aoth_memory_view_t *v, uint64_t step) {
 /* A step of the backend's own belongs to the one before it. */
 static aot_status_t mark_updates(aoth_names_t *m, aoth_memory_view_t *v) {
   const aot_memory_plan_t *plan = &v->plan;
-  uint8_t *marks = aoth_arena_alloc(m->arena, 1, (size_t)plan->n_steps + 1);
+  uint8_t *marks = kit_arena_alloc(m->arena, 1, (size_t)plan->n_steps + 1);
   int32_t kind = 0;
   if (!marks) return AOT_E_EXHAUSTED;
   for (uint64_t t = 0; t < plan->n_steps; t++) {
@@ -123,7 +123,7 @@ static int by_size(const void *pa, const void *pb) {
   return (a->number > b->number) - (a->number < b->number);
 }
 
-static aot_status_t find_largest(aoth_memory_view_t *v, aoth_arena_t *arena) {
+static aot_status_t find_largest(aoth_memory_view_t *v, kit_arena_t *arena) {
   order_t *rows = malloc(((size_t)v->plan.n_buffers + 1) * sizeof *rows);
   uint32_t n = 0;
   if (!rows) return AOT_E_EXHAUSTED;
@@ -131,7 +131,7 @@ static aot_status_t find_largest(aoth_memory_view_t *v, aoth_arena_t *arena) {
     if (is_alive(&v->holders[i], v->plan.peak_step))
       rows[n++] = (order_t){v->holders[i].nbytes, v->holders[i].first, (uint32_t)i};
   qsort(rows, n, sizeof *rows, by_size);
-  uint32_t *largest = aoth_arena_alloc(arena, sizeof *largest, ((size_t)n + 1) * sizeof *largest);
+  uint32_t *largest = kit_arena_alloc(arena, sizeof *largest, ((size_t)n + 1) * sizeof *largest);
   for (uint32_t i = 0; largest && i < n; i++) largest[i] = rows[i].number;
   free(rows);
   v->largest = largest;
@@ -142,7 +142,7 @@ static aot_status_t find_largest(aoth_memory_view_t *v, aoth_arena_t *arena) {
 static aot_status_t fill(aoth_names_t *m, aoth_memory_view_t *v) {
   const aot_memory_plan_t *plan = &v->plan;
   const char *op, *module;
-  aoth_holder_t *holders = aoth_arena_alloc(m->arena, sizeof(void *), ((size_t)plan->n_buffers + 1) * sizeof *holders);
+  aoth_holder_t *holders = kit_arena_alloc(m->arena, sizeof(void *), ((size_t)plan->n_buffers + 1) * sizeof *holders);
   v->alive = alive_by_step(plan, m->arena);
   v->holders = holders;
   if (!holders || !v->alive || !v->title) return AOT_E_EXHAUSTED;
@@ -151,7 +151,7 @@ static aot_status_t fill(aoth_names_t *m, aoth_memory_view_t *v) {
   v->peak_alive = plan->n_steps ? v->alive[plan->peak_step] : 0;
   v->peak_at = "";
   if (plan->n_steps && aoth_names_node(m, plan->steps[plan->peak_step].node, &op, &module)) {
-    aoth_text_f(&m->text, "%s%s%s", op ? op : "", module && *module ? " in " : "", module ? module : "");
+    kit_text_f(&m->text, "%s%s%s", op ? op : "", module && *module ? " in " : "", module ? module : "");
     v->peak_at = aoth_names_kept(m);
   }
   if (!v->peak_at) return AOT_E_EXHAUSTED;
@@ -159,12 +159,12 @@ static aot_status_t fill(aoth_names_t *m, aoth_memory_view_t *v) {
   return find_largest(v, m->arena);
 }
 
-aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, aoth_arena_t *arena,
+aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, kit_arena_t *arena,
                                    aoth_memory_view_t *out) {
   aoth_names_t m = {.p = p, .arena = arena};
-  *out = (aoth_memory_view_t){.title = aoth_arena_text(arena, title, strlen(title)), .plan = *plan};
+  *out = (aoth_memory_view_t){.title = kit_arena_text(arena, title, strlen(title)), .plan = *plan};
   const aot_status_t status = fill(&m, out);
-  aoth_text_deinit(&m.text);
+  kit_text_deinit(&m.text);
   return status;
 }
 
@@ -193,26 +193,26 @@ static int by_share(const void *pa, const void *pb) {
 
 /* Rows sorted by path, neighbours with the same first parts made one. Returns how many there are; out NULL: only
  * counts. */
-static uint32_t group(const aoth_module_share_t *rows, uint32_t n, uint32_t parts, aoth_arena_t *arena,
+static uint32_t group(const aoth_module_share_t *rows, uint32_t n, uint32_t parts, kit_arena_t *arena,
                       aoth_module_share_t *out) {
   uint32_t n_out = 0;
   for (uint32_t i = 0; i < n; i++) {
     const size_t size = prefix(rows[i].module, parts);
     const int same =
         i && prefix(rows[i - 1].module, parts) == size && memcmp(rows[i - 1].module, rows[i].module, size) == 0;
-    if (!same && out) out[n_out] = (aoth_module_share_t){aoth_arena_text(arena, rows[i].module, size), 0};
+    if (!same && out) out[n_out] = (aoth_module_share_t){kit_arena_text(arena, rows[i].module, size), 0};
     n_out += !same;
     if (out) out[n_out - 1].nbytes += rows[i].nbytes;
   }
   return n_out;
 }
 
-aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, aoth_arena_t *arena,
+aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, kit_arena_t *arena,
                                    aoth_module_share_t **out, uint32_t *out_n) {
   enum { DEEPEST = 16 };
   aoth_module_share_t *rows = malloc(((size_t)v->n_largest + 1) * sizeof *rows);
   uint32_t parts = 1;
-  *out = aoth_arena_alloc(arena, sizeof(void *), ((size_t)v->n_largest + 1) * sizeof **out);
+  *out = kit_arena_alloc(arena, sizeof(void *), ((size_t)v->n_largest + 1) * sizeof **out);
   if (!rows || !*out) {
     free(rows);
     return AOT_E_EXHAUSTED;

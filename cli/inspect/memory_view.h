@@ -10,7 +10,7 @@
 #define AOTH_MEMORY_VIEW_H
 
 #include <aot/ext/memory.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <ir/program.h>
 
 #define AOTH_MEMORY_KINDS 7u /* AOT_MEMORY_* are 1 .. 6 */
@@ -41,7 +41,7 @@ typedef struct aoth_memory_view {
 
 /* Everything is in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as
  * long as the view. title: copied. AOT_E_EXHAUSTED. O(n log n). */
-aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, aoth_arena_t *arena,
+aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, kit_arena_t *arena,
                                    aoth_memory_view_t *out);
 
 const char *aoth_memory_kind(int32_t kind); /* "saved" */
@@ -63,7 +63,7 @@ typedef struct aoth_module_share {
   const char *module; /* "h.0"; "" for buffers without a module */
   uint64_t nbytes;
 } aoth_module_share_t;
-aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, aoth_arena_t *arena,
+aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, kit_arena_t *arena,
                                    aoth_module_share_t **out, uint32_t *out_n);
 
 /* "12.4 MiB", "512 B" */
@@ -81,9 +81,9 @@ typedef struct aoth_memory_report {
 } aoth_memory_report_t;
 
 /* memory_text.c */
-aot_status_t aoth_memory_print(const aoth_memory_report_t *r, aoth_arena_t *arena, aoth_text_t *out);
+aot_status_t aoth_memory_print(const aoth_memory_report_t *r, kit_arena_t *arena, kit_text_t *out);
 struct json_t;
 /* memory_json.c; NULL: no memory */
-struct json_t *aoth_memory_json(const aoth_memory_report_t *r, aoth_arena_t *arena);
+struct json_t *aoth_memory_json(const aoth_memory_report_t *r, kit_arena_t *arena);
 
 #endif

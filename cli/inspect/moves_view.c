@@ -10,7 +10,7 @@
 
 typedef struct view {
   aot_prog_t *p;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_part_route_t *routes;
   uint32_t n_routes;
   const char *devices[AOTH_MAX_LANES]; /* by lane; "": where the run is */
@@ -23,14 +23,14 @@ static uint32_t lane_of(view_t *v, aot_str_t device) {
   while (lane < v->n_devices && !aot_str_eq(aot_str(v->devices[lane]), device)) lane++;
   if (lane < v->n_devices) return lane;
   if (v->n_devices == AOTH_MAX_LANES) return 0;
-  v->devices[v->n_devices] = aoth_arena_text(v->arena, device.data, (size_t)device.size);
+  v->devices[v->n_devices] = kit_arena_text(v->arena, device.data, (size_t)device.size);
   return v->n_devices++;
 }
 
 /* Backends and devices, as calls of parts name them. 0: the program is not divided. */
 static int read_routes(view_t *v) {
   const uint32_t n_graphs = aoth_graph_n_graphs(v->p);
-  v->routes = aoth_arena_alloc(v->arena, sizeof(void *), ((size_t)n_graphs + 1) * sizeof *v->routes);
+  v->routes = kit_arena_alloc(v->arena, sizeof(void *), ((size_t)n_graphs + 1) * sizeof *v->routes);
   v->devices[v->n_devices++] = "";
   for (uint32_t g = 1; v->routes && g < n_graphs; g++)
     for (aot_node_t n = aoth_graph_first(v->p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(v->p, n)) {
@@ -43,7 +43,7 @@ static int read_routes(view_t *v) {
       while (i < v->n_routes && !aot_str_eq(aot_str(v->routes[i].backend), backend)) i++;
       if (i < v->n_routes) continue;
       v->routes[v->n_routes++] =
-          (aoth_part_route_t){aoth_arena_text(v->arena, backend.data, (size_t)backend.size), lane_of(v, device), 1};
+          (aoth_part_route_t){kit_arena_text(v->arena, backend.data, (size_t)backend.size), lane_of(v, device), 1};
     }
   return v->n_routes > 0;
 }
@@ -102,12 +102,12 @@ static void add_moves(const view_t *v, const aoth_part_graph_t *g, const aoth_pa
 }
 
 json_t *aoth_moves_json(aot_ctx_t *ctx, aot_prog_t *p) {
-  view_t v = {.p = p, .arena = aoth_arena_create(), .rows = json_array()};
+  view_t v = {.p = p, .arena = kit_arena_create(), .rows = json_array()};
   aoth_parts_t parts;
   if (v.arena && read_routes(&v) && aoth_parts_read(ctx, p, v.routes, v.n_routes, v.arena, &parts) == AOT_OK)
     for (uint32_t g = 0; g < parts.n_graphs; g++)
       for (uint32_t i = 0; i < parts.graphs[g].n_parts; i++) add_moves(&v, &parts.graphs[g], &parts.graphs[g].parts[i]);
-  aoth_arena_destroy(v.arena);
+  kit_arena_destroy(v.arena);
   return v.rows;
 }
 

@@ -43,7 +43,7 @@ aot_status_t aoth_case_exceptions_read(const char *path, aoth_sink_t *sink, aoth
   aoth_where_t where = {.file = path};
   aot_status_t status = AOT_OK;
   const char *why;
-  FILE *f = aoth_file_stream(path, &why);
+  FILE *f = kit_file_stream(path, &why);
   memset(out, 0, sizeof *out);
   if (!f && errno == ENOENT) return AOT_OK;
   if (!f) {

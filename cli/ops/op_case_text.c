@@ -19,7 +19,7 @@
 typedef struct writer {
   aoth_case_program_t *out;
   const aoth_st_t *data;
-  aoth_text_t leaves, inputs, call;
+  kit_text_t leaves, inputs, call;
   int with_grad;
   json_t *grads;                                  /* halves among its paths require a gradient, too */
   uint32_t written[AOTH_CASE_TENSORS], n_written; /* inputs that the operator writes */
@@ -71,33 +71,33 @@ int aoth_case_number(json_t *v, double *out, int32_t *out_dtype) {
 
 /* ---- arguments ---- */
 
-static void put_dims(aoth_text_t *out, const int64_t *dims, int32_t rank) {
-  for (int32_t d = 0; d < rank; d++) aoth_text_f(out, "%s%lld", d ? ", " : "[", (long long)dims[d]);
-  aoth_text_z(out, rank ? "]" : "[]");
+static void put_dims(kit_text_t *out, const int64_t *dims, int32_t rank) {
+  for (int32_t d = 0; d < rank; d++) kit_text_f(out, "%s%lld", d ? ", " : "[", (long long)dims[d]);
+  kit_text_z(out, rank ? "]" : "[]");
 }
 
 static int put_tensor(writer_t *w, json_t *arg, const char *path) {
   aoth_case_program_t *out = w->out;
   const uint32_t n = out->n_inputs;
-  aoth_text_t type = {0};
+  kit_text_t type = {0};
   if (n == AOTH_CASE_TENSORS) return fail(w, path, "more than 64 tensors");
   if (!aoth_case_tensor(w->data, arg, &out->inputs[n]))
     return fail(w, path, "the data file has no such tensor, or it ends outside its storage");
   const aoth_tensor_t *t = &out->inputs[n];
-  aoth_text_z(&type, aot_dtype_name(t->dtype));
+  kit_text_z(&type, aot_dtype_name(t->dtype));
   put_dims(&type, t->sizes, t->rank);
   if (json_object_get(arg, "stride")) {
-    aoth_text_z(&type, " strides ");
+    kit_text_z(&type, " strides ");
     put_dims(&type, t->strides, t->rank);
     if (json_integer_value(json_object_get(arg, "offset")) != 0)
-      aoth_text_f(&type, " offset %lld", (long long)json_integer_value(json_object_get(arg, "offset")));
+      kit_text_f(&type, " offset %lld", (long long)json_integer_value(json_object_get(arg, "offset")));
   }
   if (w->with_grad && (t->dtype == AOT_F32 || t->dtype == AOT_C64 || json_object_get(w->grads, path)))
-    aoth_text_z(&type, " grad");
-  aoth_text_f(&w->leaves, "leaf %u user_input %u \"a%u\" : %s\n", n, n, n, type.data ? type.data : "");
-  aoth_text_f(&w->inputs, "  in %%a%u = user_input %u : %s\n", n, n, type.data ? type.data : "");
-  aoth_text_f(&w->call, "%%a%u", n);
-  aoth_text_deinit(&type);
+    kit_text_z(&type, " grad");
+  kit_text_f(&w->leaves, "leaf %u user_input %u \"a%u\" : %s\n", n, n, n, type.data ? type.data : "");
+  kit_text_f(&w->inputs, "  in %%a%u = user_input %u : %s\n", n, n, type.data ? type.data : "");
+  kit_text_f(&w->call, "%%a%u", n);
+  kit_text_deinit(&type);
   snprintf(out->paths[n], sizeof out->paths[n], "%s", path);
   out->n_inputs++;
   return 1;
@@ -117,24 +117,24 @@ static const char *dtype_word(const char *name) {
 }
 
 /* contiguous_format -> contiguous; other names are those of the text form. */
-static void put_memory_format(aoth_text_t *out, const char *name) {
+static void put_memory_format(kit_text_t *out, const char *name) {
   const char *tail = strstr(name, "_format");
-  aoth_text_add(out, name, tail && !tail[7] ? (size_t)(tail - name) : strlen(name));
+  kit_text_add(out, name, tail && !tail[7] ? (size_t)(tail - name) : strlen(name));
 }
 
 static int put_word(writer_t *w, json_t *arg, const char *path) {
   json_t *v;
   const char *word;
   if ((v = json_object_get(arg, "s")) && json_is_string(v)) {
-    aoth_text_json(&w->call, (aot_str_t){json_string_value(v), json_string_length(v)});
+    kit_text_json(&w->call, (aot_str_t){json_string_value(v), json_string_length(v)});
   } else if ((v = json_object_get(arg, "dtype"))) {
     word = dtype_word(json_string_value(v));
     if (!word) return fail(w, path, "a dtype of an unknown name");
-    aoth_text_z(&w->call, word);
+    kit_text_z(&w->call, word);
   } else if ((v = json_object_get(arg, "memory_format")) && json_is_string(v)) {
     put_memory_format(&w->call, json_string_value(v));
   } else if (((v = json_object_get(arg, "device")) || (v = json_object_get(arg, "layout"))) && json_is_string(v)) {
-    aoth_text_z(&w->call, json_string_value(v));
+    kit_text_z(&w->call, json_string_value(v));
   } else {
     return fail(w, path, "neither tensor nor number nor word");
   }
@@ -146,19 +146,19 @@ static int put_single(writer_t *w, json_t *arg, const char *path) {
   double number;
   int32_t dtype;
   if (json_is_null(arg)) {
-    aoth_text_z(&w->call, "none");
+    kit_text_z(&w->call, "none");
   } else if (json_object_get(arg, "t")) {
     return put_tensor(w, arg, path);
   } else if (!aoth_case_number(arg, &number, &dtype)) {
     return put_word(w, arg, path);
   } else if (dtype == AOT_BOOL) {
-    aoth_text_z(&w->call, number != 0 ? "true" : "false");
+    kit_text_z(&w->call, number != 0 ? "true" : "false");
   } else if (dtype == AOT_I64) {
-    aoth_text_i64(&w->call, json_integer_value(json_object_get(arg, "i")));
+    kit_text_i64(&w->call, json_integer_value(json_object_get(arg, "i")));
   } else {
     char text[40];
     snprintf(text, sizeof text, "%.17g", number);
-    aoth_text_f(&w->call, "%s%s", text, isfinite(number) && !strpbrk(text, ".e") ? ".0" : "");
+    kit_text_f(&w->call, "%s%s", text, isfinite(number) && !strpbrk(text, ".e") ? ".0" : "");
   }
   return 1;
 }
@@ -167,13 +167,13 @@ static int put_arg(writer_t *w, json_t *arg, const char *path) {
   json_t *list = json_object_get(arg, "l");
   char element[24];
   if (!list) return put_single(w, arg, path);
-  aoth_text_z(&w->call, "[");
+  kit_text_z(&w->call, "[");
   for (size_t i = 0; i < json_array_size(list); i++) {
-    if (i) aoth_text_z(&w->call, ", ");
+    if (i) kit_text_z(&w->call, ", ");
     snprintf(element, sizeof element, "%.12s.%u", path, (unsigned)i);
     if (!put_single(w, json_array_get(list, i), element)) return 0;
   }
-  aoth_text_z(&w->call, "]");
+  kit_text_z(&w->call, "]");
   return 1;
 }
 
@@ -199,14 +199,14 @@ static int put_arguments(writer_t *w, json_t *one, const aot_op_desc_t *op) {
   char path[24];
   for (size_t i = 0; i < json_array_size(args); i++, space = ", ") {
     snprintf(path, sizeof path, "%u", (unsigned)i);
-    aoth_text_z(&w->call, space);
-    if (by_name && i < op->n_args) aoth_text_f(&w->call, "%.*s=", (int)op->args[i].name.size, op->args[i].name.data);
+    kit_text_z(&w->call, space);
+    if (by_name && i < op->n_args) kit_text_f(&w->call, "%.*s=", (int)op->args[i].name.size, op->args[i].name.data);
     if (!put_argument(w, json_array_get(args, i), op, (uint32_t)i, path)) return 0;
   }
   json_object_foreach(kwargs, key, value) {
     uint32_t arg = 0;
     while (arg < op->n_args && !aot_str_eq(op->args[arg].name, aot_str(key))) arg++;
-    aoth_text_f(&w->call, "%s%s=", space, key);
+    kit_text_f(&w->call, "%s%s=", space, key);
     snprintf(path, sizeof path, "%.20s", key);
     if (!put_argument(w, value, op, arg, path)) return 0;
     space = ", ";
@@ -224,14 +224,14 @@ static int put_call(writer_t *w, json_t *one, const aot_op_desc_t *op) {
   json_t *outputs = json_object_get(one, "outputs");
   const size_t n_out = !op->n_results && is_nothing(outputs) ? 0 : json_array_size(outputs),
                n_named = op->n_results ? n_out : 0;
-  for (size_t k = 0; k < n_named; k++) aoth_text_f(&w->call, "%s%%y%u", k ? ", " : "  ", (unsigned)k);
-  aoth_text_f(&w->call, "%s%s", n_named ? " = " : "  ", json_string_value(json_object_get(one, "op")));
+  for (size_t k = 0; k < n_named; k++) kit_text_f(&w->call, "%s%%y%u", k ? ", " : "  ", (unsigned)k);
+  kit_text_f(&w->call, "%s%s", n_named ? " = " : "  ", json_string_value(json_object_get(one, "op")));
   if (!put_arguments(w, one, op)) return 0;
-  aoth_text_z(&w->call, "\n");
+  kit_text_z(&w->call, "\n");
   if (n_out > n_named && n_out > w->n_written) return fail(w, "list", "more outputs than the operator writes");
   for (size_t k = 0; k < n_out; k++)
-    aoth_text_f(&w->call, "  out user_output %u = %%%c%u\n", (unsigned)k, n_named ? 'y' : 'a',
-                (unsigned)(n_named ? k : w->written[k]));
+    kit_text_f(&w->call, "  out user_output %u = %%%c%u\n", (unsigned)k, n_named ? 'y' : 'a',
+               (unsigned)(n_named ? k : w->written[k]));
   return 1;
 }
 
@@ -246,13 +246,13 @@ int aoth_case_write(json_t *one, const aot_op_desc_t *op, const aoth_st_t *data,
   memset(out, 0, sizeof *out);
   int ok = put_call(&w, one, op);
   if (ok)
-    aoth_text_f(&out->text, "aot 1\nproperties imported%s\n\n%s\ngraph @main forward {\n%s%s}\n",
-                op->flags & AOT_OP_WRITES ? "" : " functional", w.leaves.data ? w.leaves.data : "",
-                w.inputs.data ? w.inputs.data : "", w.call.data ? w.call.data : "");
+    kit_text_f(&out->text, "aot 1\nproperties imported%s\n\n%s\ngraph @main forward {\n%s%s}\n",
+               op->flags & AOT_OP_WRITES ? "" : " functional", w.leaves.data ? w.leaves.data : "",
+               w.inputs.data ? w.inputs.data : "", w.call.data ? w.call.data : "");
   if (ok && (out->text.failed || w.call.failed || w.leaves.failed || w.inputs.failed))
     ok = fail(&w, "list", "no memory");
-  aoth_text_deinit(&w.leaves);
-  aoth_text_deinit(&w.inputs);
-  aoth_text_deinit(&w.call);
+  kit_text_deinit(&w.leaves);
+  kit_text_deinit(&w.inputs);
+  kit_text_deinit(&w.call);
   return ok;
 }

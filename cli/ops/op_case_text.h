@@ -3,14 +3,14 @@
 #define AOTH_OP_CASE_TEXT_H
 
 #include <aot/opset.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <jansson.h>
 #include <trainer/tensors/safetensors.h>
 
 #define AOTH_CASE_TENSORS 64u
 
 typedef struct aoth_case_program {
-  aoth_text_t text;
+  kit_text_t text;
   aoth_tensor_t inputs[AOTH_CASE_TENSORS]; /* user inputs in order; memory of the data file */
   char paths[AOTH_CASE_TENSORS][24];       /* "0", "0.2"; keyword arguments: their name */
   uint32_t n_inputs;

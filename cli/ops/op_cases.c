@@ -81,7 +81,7 @@ aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t 
   if (!c) return AOT_E_EXHAUSTED;
   aot_status_t status = AOT_OK;
   const char *why = NULL;
-  FILE *f = aoth_file_stream(path, &why);
+  FILE *f = kit_file_stream(path, &why);
   if (f) c->cases = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
   if (f) fclose(f);
   if (!f) {
@@ -284,11 +284,11 @@ static int picks_values(const aoth_tensor_t *places, const aoth_tensor_t *x, int
   uint8_t *seen = calloc((size_t)aoth_tensor_numel(x) + 1, 1);
   for (int64_t e = 0; ok && seen && e < aoth_tensor_numel(places); e++) {
     const int64_t place =
-        picked_place(x, dim, places, at, (int64_t)aoth_tensor_load(places->dtype, element_at(places, e)));
+        picked_place(x, dim, places, at, (int64_t)kit_element_load(places->dtype, element_at(places, e)));
     ok = place >= 0 && !seen[place];
     if (ok) {
-      const double is = aoth_tensor_load(x->dtype, element_at(x, place));
-      const double said = aoth_tensor_load(values->dtype, element_at(values, e));
+      const double is = kit_element_load(x->dtype, element_at(x, place));
+      const double said = kit_element_load(values->dtype, element_at(values, e));
       ok = is == said || (isnan(is) && isnan(said));
       seen[place] = 1;
     }
@@ -329,12 +329,12 @@ static int is_listed(run_state_t *r, const char *result, const aoth_tensor_t *go
 
 static int failed_type(run_state_t *r, const char *what, const aoth_tensor_t *got, const aoth_tensor_t *wanted) {
   char why[300];
-  aoth_text_t a = {0}, b = {0};
+  kit_text_t a = {0}, b = {0};
   aoth_tensor_print_shape(got, &a);
   aoth_tensor_print_shape(wanted, &b);
   snprintf(why, sizeof why, "%s is %.100s, recorded %.100s", what, a.data ? a.data : "", b.data ? b.data : "");
-  aoth_text_deinit(&a);
-  aoth_text_deinit(&b);
+  kit_text_deinit(&a);
+  kit_text_deinit(&b);
   return failed(r, AOTH_CASE_TYPE, why);
 }
 
@@ -404,7 +404,7 @@ static int compare_output(run_state_t *r, uint32_t k, json_t *recorded) {
       return failed(r, AOTH_CASE_MALFORMED, "the data file lacks a recorded output");
   } else if (aoth_case_number(recorded, &value, &dtype)) {
     wanted = aoth_tensor_scalar(&number, dtype);
-    aoth_tensor_store(dtype, &number, value);
+    kit_element_store(dtype, &number, value);
   } else {
     return failed(r, AOTH_CASE_MALFORMED, "a recorded output that is neither tensor nor number");
   }
@@ -422,7 +422,7 @@ static void run_forward(run_state_t *r) {
 static int is_zero(const aoth_tensor_t *t) {
   aoth_walk_t w;
   for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w))
-    if (aoth_tensor_load(t->dtype, w.at[0]) != 0) return 0;
+    if (kit_element_load(t->dtype, w.at[0]) != 0) return 0;
   return 1;
 }
 
@@ -487,7 +487,7 @@ static void run_part(run_state_t *r, aoth_case_part_t *part, void (*run)(run_sta
     aoth_step_destroy(r->step);
     s->config.sink = s->ctx.sink = before;
   }
-  aoth_text_deinit(&r->program.text);
+  kit_text_deinit(&r->program.text);
   aoth_sink_destroy(own);
 }
 

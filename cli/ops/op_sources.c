@@ -20,7 +20,7 @@ static int cut_line(char *line, aoth_op_source_t *out) {
 }
 
 static aot_status_t add_line(aoth_session_t *s, const char *plugin, const char *line, aoth_op_sources_t *out) {
-  char *own = aoth_arena_text(s->arena, line, strlen(line));
+  char *own = kit_arena_text(s->arena, line, strlen(line));
   aoth_op_source_t row, *rows = aoth_session_room(s, out->rows, out->n, &out->capacity, sizeof *rows);
   if (!own || !rows) return AOT_E_EXHAUSTED;
   out->rows = rows;
@@ -35,15 +35,15 @@ static aot_status_t add_line(aoth_session_t *s, const char *plugin, const char *
 static aot_status_t read_plugin(aoth_session_t *s, const char *path, const char *ending, aoth_op_sources_t *out) {
   const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(base, '.');
   const size_t n = dot ? (size_t)(dot - path) : strlen(path);
-  const char *plugin = aoth_arena_text(s->arena, base, n - (size_t)(base - path)), *why;
+  const char *plugin = kit_arena_text(s->arena, base, n - (size_t)(base - path)), *why;
   char line[MAX_LINE];
-  aoth_text_t name = {0};
+  kit_text_t name = {0};
   aot_status_t status = plugin ? AOT_OK : AOT_E_EXHAUSTED;
-  aoth_text_f(&name, "%.*s.%s", (int)n, path, ending);
-  FILE *f = name.failed ? NULL : aoth_file_stream(name.data, &why);
+  kit_text_f(&name, "%.*s.%s", (int)n, path, ending);
+  FILE *f = name.failed ? NULL : kit_file_stream(name.data, &why);
   while (f && status == AOT_OK && fgets(line, sizeof line, f)) status = add_line(s, plugin, line, out);
   if (f) fclose(f);
-  aoth_text_deinit(&name);
+  kit_text_deinit(&name);
   return status;
 }
 

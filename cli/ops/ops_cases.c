@@ -47,7 +47,7 @@ static aot_status_t resolve_list(aoth_session_t *s, const char *ids, aoth_stage_
   *out_n = 0;
   while (*ids && *out_n < MAX_STAGES) {
     const size_t n = strcspn(ids, ",");
-    const char *id = aoth_arena_text(s->arena, ids, n);
+    const char *id = kit_arena_text(s->arena, ids, n);
     if (!id) return AOT_E_EXHAUSTED;
     AOT_TRY(aoth_stage_of_unit(s, id, "pass/1 partition/1", NULL, &out[*out_n]));
     ++*out_n;

@@ -158,16 +158,16 @@ static size_t message_size(const json_t *failure) {
 }
 
 /* A failure's row up to its cases. */
-static void failure_row(const json_t *f, aoth_text_t *row) {
+static void failure_row(const json_t *f, kit_text_t *row) {
   const char *message = text_of(f, "message");
   const size_t size = message_size(f);
-  aoth_text_f(row, "| `%s` | %s | %s%s", text_of(f, "operator"), text_of(f, "direction"), text_of(f, "reason"),
-              size ? ": " : "");
+  kit_text_f(row, "| `%s` | %s | %s%s", text_of(f, "operator"), text_of(f, "direction"), text_of(f, "reason"),
+             size ? ": " : "");
   for (size_t i = 0; i < size; i++) {
-    if (message[i] == '|') aoth_text_add(row, "\\", 1);
-    aoth_text_add(row, message[i] == '\n' ? " " : &message[i], 1);
+    if (message[i] == '|') kit_text_add(row, "\\", 1);
+    kit_text_add(row, message[i] == '\n' ? " " : &message[i], 1);
   }
-  aoth_text_add(row, " |", 2);
+  kit_text_add(row, " |", 2);
 }
 
 /* A list of the report: those alike share a row, which names their cases. */
@@ -176,12 +176,12 @@ static void write_list(const page_t *p, const char *list, const char *title) {
   json_t *rows = json_object(), *ids; /* row -> ids; keys stay in the order of their first failure */
   const char *row;
   for (size_t i = 0; i < json_array_size(all); i++) {
-    aoth_text_t key = {0};
+    kit_text_t key = {0};
     failure_row(json_array_get(all, i), &key);
     ids = json_object_get(rows, key.data ? key.data : "");
     if (!ids && key.data) json_object_set_new(rows, key.data, ids = json_array());
     json_array_append(ids, json_object_get(json_array_get(all, i), "id"));
-    aoth_text_deinit(&key);
+    kit_text_deinit(&key);
   }
   fprintf(p->out, "\n## %s\n\n", title);
   fputs(json_object_size(rows) ? "| operator | direction | reason | cases |\n|---|---|---|---|\n" : "None.\n", p->out);

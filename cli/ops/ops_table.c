@@ -42,7 +42,7 @@ static aot_status_t check_names(const aoth_ops_table_t *t) {
 }
 
 static const char *name_of(aoth_session_t *s, const aot_op_desc_t *d) {
-  return aoth_arena_text(s->arena, d->name.data, (size_t)d->name.size);
+  return kit_arena_text(s->arena, d->name.data, (size_t)d->name.size);
 }
 
 /* The operator without the write, which writes nothing itself. *out NULL: there is none. */
@@ -53,7 +53,7 @@ static aot_status_t find_twin(aoth_ops_table_t *t, const aot_op_info_t *infos, c
   const aot_op_t op = aoth_ops_find(t->s->ops, row->info.functional);
   const aot_op_desc_t *d = aoth_ops_desc(t->s->ops, op);
   if (!d || (d->flags & AOT_OP_WRITES)) return AOT_OK;
-  aoth_op_row_t *twin = aoth_arena_alloc(t->s->arena, sizeof(void *), sizeof *twin);
+  aoth_op_row_t *twin = kit_arena_alloc(t->s->arena, sizeof(void *), sizeof *twin);
   if (!twin) return AOT_E_EXHAUSTED;
   *twin = (aoth_op_row_t){.desc = d, .name = name_of(t->s, d), .opset = row->opset, .info = infos[op.id]};
   *out = twin;
@@ -78,7 +78,7 @@ static aot_status_t choose(aoth_ops_table_t *t) {
   aot_op_info_t *infos;
   AOT_TRY(aoth_opset_infos(t->s, &infos));
   t->rows = calloc(n + 1u, sizeof *t->rows);
-  uint8_t *derived = aoth_arena_alloc(t->s->arena, 1, n + 1u);
+  uint8_t *derived = kit_arena_alloc(t->s->arena, 1, n + 1u);
   if (!t->rows || !derived) return AOT_E_EXHAUSTED;
   AOT_TRY(mark_derivatives(t->s, n, derived));
   for (uint32_t i = 1, opset = 0, end = 1; i < n; i++) {

@@ -20,19 +20,19 @@ static int compare_names(const void *a, const void *b) {
 
 typedef struct query {
   const aoth_instance_t *instance;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_coverage_t *out;
 } query_t;
 
-static int copy_name(aoth_arena_t *arena, aot_str_t name, aot_str_t *out) {
-  const char *text = aoth_arena_text(arena, name.data ? name.data : "", (size_t)name.size);
+static int copy_name(kit_arena_t *arena, aot_str_t name, aot_str_t *out) {
+  const char *text = kit_arena_text(arena, name.data ? name.data : "", (size_t)name.size);
   if (text) *out = aot_str(text);
   return text != NULL;
 }
 
 static aot_status_t room_for_names(query_t *a, uint64_t n) {
   a->out->n_ops = n < MAX_NAMES ? (uint32_t)n : MAX_NAMES;
-  a->out->ops = aoth_arena_alloc(a->arena, sizeof(void *), ((size_t)a->out->n_ops + 1u) * sizeof *a->out->ops);
+  a->out->ops = kit_arena_alloc(a->arena, sizeof(void *), ((size_t)a->out->n_ops + 1u) * sizeof *a->out->ops);
   return a->out->ops ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
@@ -57,7 +57,7 @@ static aot_status_t ask_left_out(query_t *a) {
   if (status == AOT_E_NOT_FOUND) return AOT_OK;
   AOT_TRY(status);
   const uint32_t n = said.n_ops < MAX_NAMES ? (uint32_t)said.n_ops : MAX_NAMES;
-  aoth_left_out_t *rows = aoth_arena_alloc(a->arena, sizeof(void *), ((size_t)n + 1u) * sizeof *rows);
+  aoth_left_out_t *rows = kit_arena_alloc(a->arena, sizeof(void *), ((size_t)n + 1u) * sizeof *rows);
   if (!rows) return AOT_E_EXHAUSTED;
   for (uint32_t k = 0; k < n; k++)
     if (!copy_name(a->arena, said.ops[k], &rows[k].op) || !copy_name(a->arena, said.reasons[k], &rows[k].reason))
@@ -107,7 +107,7 @@ const char *aoth_left_out_because(const aoth_coverage_t *c, aot_str_t op) {
 
 typedef struct opset_asking {
   const aoth_instance_t *opset;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aot_op_info_t *out; /* of the opset's first operator */
 } opset_asking_t;
 
@@ -129,7 +129,7 @@ static aot_status_t do_ask_opset(void *arg) {
 
 aot_status_t aoth_opset_infos(aoth_session_t *s, aot_op_info_t **out) {
   const size_t n = aoth_ops_count(s->ops);
-  aot_op_info_t *infos = aoth_arena_alloc(s->arena, sizeof(void *), (n + 1u) * sizeof *infos);
+  aot_op_info_t *infos = kit_arena_alloc(s->arena, sizeof(void *), (n + 1u) * sizeof *infos);
   if (!infos) return AOT_E_EXHAUSTED;
   memset(infos, 0, (n + 1u) * sizeof *infos);
   *out = infos;

@@ -19,7 +19,7 @@ static void print_next(const aoth_templates_t *t, const char *kind, const char *
   printf("then read %s/README.md, and change what it does\n", folder);
 }
 
-static int new_plugin(aoth_cli_t *cli, const char *kind, const char *folder, aoth_arena_t *arena) {
+static int new_plugin(aoth_cli_t *cli, const char *kind, const char *folder, kit_arena_t *arena) {
   const char *name = cli->n_positional ? cli->positional[0] : NULL, *files = "";
   aoth_templates_t t;
   aot_status_t status = arena ? aoth_templates_find(arena, cli->sink, &t) : AOT_E_EXHAUSTED;
@@ -53,9 +53,9 @@ static int new_main(const aoth_command_t *self, int argc, char **argv) {
   };
   int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 1);
   if (code == AOTH_CLI_GO) {
-    aoth_arena_t *arena = aoth_arena_create();
+    kit_arena_t *arena = kit_arena_create();
     code = new_plugin(&cli, kind, folder, arena);
-    aoth_arena_destroy(arena);
+    kit_arena_destroy(arena);
   }
   return aoth_cli_deinit(&cli, code);
 }

@@ -106,7 +106,7 @@ static void print_patterns(const char *title, const aot_str_t *patterns, uint64_
   printf("\n");
 }
 
-static void print_contract(const aoth_unit_t *u, aoth_arena_t *arena) {
+static void print_contract(const aoth_unit_t *u, kit_arena_t *arena) {
   if (!u->has_contract) return;
   const aoth_contract_t *c = &u->contract;
   printf("\ncontract\n");
@@ -119,32 +119,32 @@ static void print_contract(const aoth_unit_t *u, aoth_arena_t *arena) {
 }
 
 static void print_option(const aot_option_t *o) {
-  aoth_text_t left = {0}, right = {0};
-  aoth_text_f(&left, "%.*s (%s)", (int)o->name.size, o->name.data, aoth_option_kind(o->kind));
-  aoth_text_str(&right, o->help);
-  aoth_text_z(&right, " [");
+  kit_text_t left = {0}, right = {0};
+  kit_text_f(&left, "%.*s (%s)", (int)o->name.size, o->name.data, aoth_option_kind(o->kind));
+  kit_text_str(&right, o->help);
+  kit_text_z(&right, " [");
   if (o->flags & AOT_OPT_REQUIRED) {
-    aoth_text_z(&right, "required");
+    kit_text_z(&right, "required");
   } else {
-    aoth_text_z(&right, "default ");
+    kit_text_z(&right, "default ");
     aoth_option_preset(o, &right);
   }
-  if (o->kind == AOT_OPT_ENUM) aoth_text_z(&right, "; one of");
+  if (o->kind == AOT_OPT_ENUM) kit_text_z(&right, "; one of");
   for (uint32_t i = 0; o->kind == AOT_OPT_ENUM && i < o->n_choices; i++)
-    aoth_text_f(&right, "%s %.*s", i ? "," : "", (int)o->choices[i].size, o->choices[i].data);
+    kit_text_f(&right, "%s %.*s", i ? "," : "", (int)o->choices[i].size, o->choices[i].data);
   const size_t before = right.size;
-  aoth_text_z(&right, "; ");
+  kit_text_z(&right, "; ");
   const size_t range = right.size;
   aoth_option_range(o, &right);
   if (right.size == range && right.data) right.data[right.size = before] = 0;
-  if (o->unit.size) aoth_text_f(&right, "; %.*s", (int)o->unit.size, o->unit.data);
-  if (o->flags & AOT_OPT_EXPERIMENTAL) aoth_text_z(&right, "; experimental");
+  if (o->unit.size) kit_text_f(&right, "; %.*s", (int)o->unit.size, o->unit.data);
+  if (o->flags & AOT_OPT_EXPERIMENTAL) kit_text_z(&right, "; experimental");
   printf("  %-28s %s]\n", left.data ? left.data : "", right.data ? right.data : "");
-  aoth_text_deinit(&left);
-  aoth_text_deinit(&right);
+  kit_text_deinit(&left);
+  kit_text_deinit(&right);
 }
 
-static void print_unit(const aoth_unit_t *u, aoth_arena_t *arena) {
+static void print_unit(const aoth_unit_t *u, kit_arena_t *arena) {
   printf("%s %s (%s)\n  %s\n  plugin %s %s, %s\n", u->id, u->version, u->kind, u->help, u->plugin->note.id,
          u->plugin->note.version, u->plugin->path);
   if (u->shadowed_by) printf("  hidden by %s\n", u->shadowed_by->plugin->path);
@@ -233,7 +233,7 @@ static int show_all(aoth_cli_t *cli, aoth_registry_t *r, const char *id) {
 
 static int write_page(aoth_cli_t *cli, aoth_registry_t *r, const char *path) {
   uint32_t n = 0;
-  aoth_text_t page = {0};
+  kit_text_t page = {0};
   if (cli->n_positional || cli->common.json_path) {
     aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "plugins.page",
                      "--html is of all units: neither ID nor --json");
@@ -243,7 +243,7 @@ static int write_page(aoth_cli_t *cli, aoth_registry_t *r, const char *path) {
   if (!units) return AOTH_EXIT_INPUT;
   const aot_status_t status = aoth_plugins_html(r, units, n, cli->session->arena, cli->sink, &page);
   const aot_status_t written = aoth_page_write(&page, path, cli->sink);
-  aoth_text_deinit(&page);
+  kit_text_deinit(&page);
   free(units);
   return aoth_exit_code(written != AOT_OK ? written : status);
 }
@@ -266,7 +266,7 @@ static int print_lock(aoth_cli_t *cli, aoth_registry_t *r, const char *path) {
   if (status != AOT_OK) return aoth_exit_code(status);
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
     const aoth_plugin_t *p = aoth_registry_plugin(r, i);
-    char hex[AOTH_SHA256_HEX];
+    char hex[KIT_SHA256_HEX];
     if (!may_be_opened(p) || !aoth_file_sha256(p->path, hex)) continue;
     printf("# %s %s\n%s  %s\n", p->note.id, p->note.version, hex, p->path);
   }

@@ -2,7 +2,7 @@
 #include <cli/base/commands.h>
 
 #include <config/pipeline.h>
-#include <plugin/signature.h>
+#include <cli/plugins/signing.h>
 #include <stdio.h>
 
 static int sign(aoth_cli_t *cli, const char *new_key, const char *key) {

@@ -2,7 +2,7 @@
 
 #include <aot/inline.h>
 #include <base/file.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #define MOST_NAME 64u
 #define SDK_HINT "they come with the SDK: `cmake --install`, or Debian's libaothost-dev"
 
-static const char *keep(aoth_arena_t *arena, aoth_text_t *text) {
-  const char *kept = text->failed ? NULL : aoth_arena_text(arena, text->data ? text->data : "", text->size);
-  aoth_text_deinit(text);
+static const char *keep(kit_arena_t *arena, kit_text_t *text) {
+  const char *kept = text->failed ? NULL : kit_arena_text(arena, text->data ? text->data : "", text->size);
+  kit_text_deinit(text);
   return kept ? kept : "";
 }
 
@@ -31,13 +31,13 @@ static aot_status_t no_memory(aoth_sink_t *sink) {
 /* ---- where they are ---- */
 
 /* Names in the folder but those with a dot in front, in order; at most `most` of them. */
-static uint32_t list_folder(const char *path, aoth_arena_t *arena, const char **out, uint32_t most) {
+static uint32_t list_folder(const char *path, kit_arena_t *arena, const char **out, uint32_t most) {
   struct dirent **rows = NULL;
   const int n = scandir(path, &rows, NULL, alphasort);
   uint32_t n_out = 0;
   for (int i = 0; i < n; i++) {
     const char *name = rows[i]->d_name;
-    if (name[0] != '.' && n_out < most) out[n_out] = aoth_arena_text(arena, name, strlen(name));
+    if (name[0] != '.' && n_out < most) out[n_out] = kit_arena_text(arena, name, strlen(name));
     n_out += name[0] != '.' && n_out < most && out[n_out];
     free(rows[i]);
   }
@@ -46,28 +46,28 @@ static uint32_t list_folder(const char *path, aoth_arena_t *arena, const char **
 }
 
 /* The heading of a README without its mark. */
-static const char *title_of(const char *folder, const char *kind, aoth_arena_t *arena) {
+static const char *title_of(const char *folder, const char *kind, kit_arena_t *arena) {
   char line[256] = "";
-  aoth_text_t path = {0}, title = {0};
-  aoth_text_f(&path, "%s/%s/README.md", folder, kind);
+  kit_text_t path = {0}, title = {0};
+  kit_text_f(&path, "%s/%s/README.md", folder, kind);
   const char *why;
-  FILE *f = path.data ? aoth_file_stream(path.data, &why) : NULL;
+  FILE *f = path.data ? kit_file_stream(path.data, &why) : NULL;
   if (f && fgets(line, sizeof line, f)) line[strcspn(line, "\n")] = 0;
   if (f) fclose(f);
-  aoth_text_deinit(&path);
-  aoth_text_z(&title, strncmp(line, "# ", 2) == 0 ? line + 2 : line);
+  kit_text_deinit(&path);
+  kit_text_z(&title, strncmp(line, "# ", 2) == 0 ? line + 2 : line);
   return keep(arena, &title);
 }
 
-aot_status_t aoth_templates_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_templates_t *out) {
-  aoth_text_t prefix = {0}, folder = {0};
+aot_status_t aoth_templates_find(kit_arena_t *arena, aoth_sink_t *sink, aoth_templates_t *out) {
+  kit_text_t prefix = {0}, folder = {0};
   char *exe = aoth_own_file(arena);
   for (int cut = 0; exe && cut < 2; cut++) { /* PREFIX/bin/aothost */
     char *slash = strrchr(exe, '/');
     if (slash) *slash = 0;
   }
-  aoth_text_z(&prefix, exe ? exe : "");
-  aoth_text_f(&folder, "%s/share/aothost/templates", exe ? exe : "");
+  kit_text_z(&prefix, exe ? exe : "");
+  kit_text_f(&folder, "%s/share/aothost/templates", exe ? exe : "");
   out->prefix = keep(arena, &prefix);
   out->folder = keep(arena, &folder);
   out->n = list_folder(out->folder, arena, out->kinds, AOTH_MOST_TEMPLATES);
@@ -102,15 +102,15 @@ static aot_status_t check_name(const char *name, aoth_sink_t *sink) {
 }
 
 /* org.acme.fuse -> org_acme_fuse */
-static const char *as_word(const char *name, aoth_arena_t *arena) {
-  char *word = aoth_arena_text(arena, name, strlen(name));
+static const char *as_word(const char *name, kit_arena_t *arena) {
+  char *word = kit_arena_text(arena, name, strlen(name));
   for (char *c = word; c && *c; c++)
     if (!isalnum((unsigned char)*c)) *c = '_';
   return word;
 }
 
 /* What the template's CMakeLists.txt calls its plugin. NULL: nothing. */
-static const char *name_of_template(const aoth_map_t *list, aoth_arena_t *arena) {
+static const char *name_of_template(const aoth_map_t *list, kit_arena_t *arena) {
   static const char call[] = "aot_add_plugin(";
   const size_t n_call = sizeof call - 1;
   const char *at = list->data, *end = at + list->nbytes;
@@ -118,7 +118,7 @@ static const char *name_of_template(const aoth_map_t *list, aoth_arena_t *arena)
     if (memcmp(at, call, n_call) != 0) continue;
     const char *name = at + n_call;
     for (at = name; at < end && !isspace((unsigned char)*at) && *at != ')';) at++;
-    return aoth_arena_text(arena, name, (size_t)(at - name));
+    return kit_arena_text(arena, name, (size_t)(at - name));
   }
   return NULL;
 }
@@ -129,7 +129,7 @@ typedef struct rename_state {
   const char *from[2], *to[2]; /* the name, and the name as a word of C */
 } rename_state_t;
 
-static void rename_all(const rename_state_t *r, const aoth_map_t *file, aoth_text_t *out) {
+static void rename_all(const rename_state_t *r, const aoth_map_t *file, kit_text_t *out) {
   const char *at = file->data, *end = at + file->nbytes;
   while (at < end) {
     int k = 0;
@@ -138,78 +138,78 @@ static void rename_all(const rename_state_t *r, const aoth_map_t *file, aoth_tex
       n = strlen(r->from[k]);
       if ((size_t)(end - at) >= n && memcmp(at, r->from[k], n) == 0) break;
     }
-    if (k < 2) aoth_text_z(out, r->to[k]);
-    else aoth_text_add(out, at, 1);
+    if (k < 2) kit_text_z(out, r->to[k]);
+    else kit_text_add(out, at, 1);
     at += k < 2 ? n : 1;
   }
 }
 
 static aot_status_t copy_file(const char *from, const char *to, const rename_state_t *r, aoth_sink_t *sink) {
   aoth_map_t map;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   AOT_TRY(aoth_file_map(from, sink, &map));
   rename_all(r, &map, &text);
   aoth_file_unmap(&map);
   aoth_writer_t *w = text.failed ? NULL : aoth_writer_begin_own(to, sink);
   if (w) aoth_writer_write(w, text.data ? text.data : "", text.size);
   const aot_status_t status = w ? aoth_writer_commit(w) : text.failed ? no_memory(sink) : AOT_E_INVALID;
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }
 
-static aot_status_t copy_files(const char *source, const char *folder, const rename_state_t *r, aoth_arena_t *arena,
+static aot_status_t copy_files(const char *source, const char *folder, const rename_state_t *r, kit_arena_t *arena,
                                aoth_sink_t *sink, const char **out_files) {
   const char *names[MOST_FILES];
   const uint32_t n = list_folder(source, arena, names, MOST_FILES);
-  aoth_text_t from = {0}, to = {0}, files = {0};
+  kit_text_t from = {0}, to = {0}, files = {0};
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < n && status == AOT_OK; i++) {
     struct stat about;
     from.size = to.size = 0;
-    aoth_text_f(&from, "%s/%s", source, names[i]);
-    aoth_text_f(&to, "%s/%s", folder, names[i]);
+    kit_text_f(&from, "%s/%s", source, names[i]);
+    kit_text_f(&to, "%s/%s", folder, names[i]);
     if (from.failed || to.failed) status = no_memory(sink);
     else if (stat(from.data, &about) != 0 || !S_ISREG(about.st_mode)) continue; /* a build folder */
     else status = copy_file(from.data, to.data, r, sink);
-    aoth_text_f(&files, "%s%s", files.size ? " " : "", names[i]);
+    kit_text_f(&files, "%s%s", files.size ? " " : "", names[i]);
   }
   for (uint32_t i = 0; i < n && status != AOT_OK; i++) { /* nothing stays */
     to.size = 0;
-    aoth_text_f(&to, "%s/%s", folder, names[i]);
+    kit_text_f(&to, "%s/%s", folder, names[i]);
     if (to.data) unlink(to.data);
   }
-  aoth_text_deinit(&from);
-  aoth_text_deinit(&to);
+  kit_text_deinit(&from);
+  kit_text_deinit(&to);
   *out_files = keep(arena, &files);
   return status;
 }
 
 static aot_status_t unknown_kind(const aoth_templates_t *t, const char *kind, aoth_sink_t *sink) {
   aot_str_t names[AOTH_MOST_TEMPLATES];
-  aoth_text_t list = {0};
+  kit_text_t list = {0};
   for (uint32_t i = 0; i < t->n; i++) {
     names[i] = aot_str(t->kinds[i]);
-    aoth_text_f(&list, "%s%s", i ? ", " : "", t->kinds[i]);
+    kit_text_f(&list, "%s%s", i ? ", " : "", t->kinds[i]);
   }
-  const int near = aoth_nearest(aot_str(kind), names, t->n);
+  const int near = kit_nearest(aot_str(kind), names, t->n);
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "new.kind", "there is no template of kind '%s'%s%s%s; there are: %s",
                    kind, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near].data : "", near >= 0 ? "'?" : "",
                    list.data ? list.data : "");
-  aoth_text_deinit(&list);
+  kit_text_deinit(&list);
   return AOT_E_NOT_FOUND;
 }
 
 aot_status_t aoth_template_copy(const aoth_templates_t *t, const char *kind, const char *name, const char *folder,
-                                aoth_arena_t *arena, aoth_sink_t *sink, const char **out_files) {
-  aoth_text_t path = {0};
+                                kit_arena_t *arena, aoth_sink_t *sink, const char **out_files) {
+  kit_text_t path = {0};
   aoth_map_t list;
   uint32_t i = 0;
   AOT_TRY(check_name(name, sink));
   while (i < t->n && strcmp(t->kinds[i], kind) != 0) i++;
   if (i == t->n) return unknown_kind(t, kind, sink);
-  aoth_text_f(&path, "%s/%s", t->folder, kind);
+  kit_text_f(&path, "%s/%s", t->folder, kind);
   const char *source = keep(arena, &path);
-  aoth_text_f(&path, "%s/CMakeLists.txt", source);
+  kit_text_f(&path, "%s/CMakeLists.txt", source);
   AOT_TRY(aoth_file_map(keep(arena, &path), sink, &list));
   const char *own = name_of_template(&list, arena);
   aoth_file_unmap(&list);

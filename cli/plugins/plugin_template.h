@@ -8,7 +8,7 @@
 #define AOTH_PLUGIN_TEMPLATE_H
 
 #include <aot/status.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <base/sink.h>
 
 #define AOTH_MOST_TEMPLATES 32u
@@ -22,11 +22,11 @@ typedef struct aoth_templates {
 } aoth_templates_t;
 
 /* Next to the program's own folder: PREFIX/bin, PREFIX/share. AOT_E_NOT_FOUND: reported. */
-aot_status_t aoth_templates_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_templates_t *out);
+aot_status_t aoth_templates_find(kit_arena_t *arena, aoth_sink_t *sink, aoth_templates_t *out);
 
 /* Makes the folder, which must not be there. name: the plugin's. out_files: names of what was written, a line. What
  * fails leaves nothing over. */
 aot_status_t aoth_template_copy(const aoth_templates_t *t, const char *kind, const char *name, const char *folder,
-                                aoth_arena_t *arena, aoth_sink_t *sink, const char **out_files);
+                                kit_arena_t *arena, aoth_sink_t *sink, const char **out_files);
 
 #endif

@@ -74,11 +74,11 @@ json_t *aoth_option_schema(const aot_option_t *o) {
     s = json_pack("{s:[o, {s:s, s:s}]}", "anyOf", s, "type", "string", "pattern",
                   "^[0-9]+(\\.[0-9]+)? ?(B|[kMGT]B|[KMGT](iB)?)?$|\\$\\{");
   else if (o->kind != AOT_OPT_STRING && o->kind != AOT_OPT_PATH) s = or_variable(s);
-  aoth_text_t about = {0};
-  aoth_text_str(&about, o->help);
-  if (o->unit.size) aoth_text_f(&about, " (%.*s)", (int)o->unit.size, o->unit.data);
+  kit_text_t about = {0};
+  kit_text_str(&about, o->help);
+  if (o->unit.size) kit_text_f(&about, " (%.*s)", (int)o->unit.size, o->unit.data);
   json_object_set_new(s, "description", json_string(about.data ? about.data : ""));
-  aoth_text_deinit(&about);
+  kit_text_deinit(&about);
   if (!(o->flags & AOT_OPT_REQUIRED)) json_object_set_new(s, "default", preset(o));
   return s;
 }

@@ -15,12 +15,12 @@ static void note(aoth_stage_checks_t *c, const char *stage, uint32_t n_keys, con
 }
 
 static void not_compared(aoth_stage_checks_t *c, const aoth_stage_t *stage, const char *when, const char *why) {
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "the program %s it does not run on %s: %s", when, c->oracle.backend, why);
+  kit_text_t t = {0};
+  kit_text_f(&t, "the program %s it does not run on %s: %s", when, c->oracle.backend, why);
   aoth_sink_report(aoth_session_sink(c->oracle.session), AOT_SEVERITY_NOTE, &stage->where, "stage.not-compared",
                    "results of stage %s are not compared: %s", stage->name, t.data ? t.data : "");
   note(c, stage->name, 0, t.data ? t.data : "no memory");
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 static aot_status_t compare(aoth_stage_checks_t *c, aoth_session_t *s, const aoth_stage_t *stage,

@@ -16,7 +16,7 @@
 typedef struct cache {
   aoth_cli_t cli;
   const char *model, *older_than;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   const char *folder;
   aoth_cache_file_t *files, *units; /* entries; files that units keep */
   uint32_t n_files, n_units;
@@ -214,7 +214,7 @@ static int run_verb(cache_t *c, const char *verb) {
 static int bad_verb(cache_t *c, const char *verb) {
   aot_str_t names[N_VERBS];
   for (size_t i = 0; i < N_VERBS; i++) names[i] = aot_str(verbs[i].name);
-  const int near = aoth_nearest(aot_str(verb), names, N_VERBS);
+  const int near = kit_nearest(aot_str(verb), names, N_VERBS);
   aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.verb",
                    "cache does list, explain, clear or verify, not '%s'%s%s%s", verb,
                    near >= 0 ? "; did you mean '" : "", near >= 0 ? verbs[near].name : "", near >= 0 ? "'?" : "");
@@ -258,9 +258,9 @@ static int cache_main(const aoth_command_t *self, int argc, char **argv) {
   if (code == AOTH_CLI_GO) {
     const char *json = c.cli.common.json_path;
     c.out = c.cli.common.quiet || (json && strcmp(json, "-") == 0) ? NULL : stdout;
-    c.arena = aoth_arena_create();
+    c.arena = kit_arena_create();
     code = c.arena ? with_folder(&c) : AOTH_EXIT_INPUT;
-    aoth_arena_destroy(c.arena);
+    kit_arena_destroy(c.arena);
   }
   return aoth_cli_deinit(&c.cli, code);
 }

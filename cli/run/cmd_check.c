@@ -64,10 +64,10 @@ static int check(aoth_cli_t *cli, aoth_overrides_t *overrides) {
   const int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
   FILE *out = json_on_stdout ? stderr : stdout;
   if (status == AOT_OK && cli->common.verbose) {
-    aoth_text_t text = {0};
+    kit_text_t text = {0};
     aoth_pipeline_print(p, &text);
     fputs(text.data ? text.data : "", out);
-    aoth_text_deinit(&text);
+    kit_text_deinit(&text);
   } else if (status == AOT_OK && !cli->common.quiet) {
     fprintf(out, "%s: ok, %u stage%s%s\n", path, p->n_stages, p->n_stages == 1 ? "" : "s",
             p->run.train.present ? ", training" : "");

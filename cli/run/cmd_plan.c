@@ -132,15 +132,15 @@ static json_t *to_json(const aoth_rank_plans_t *p) {
 }
 
 static aot_status_t draw(const plan_t *p) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   if (!p->plot) return AOT_OK;
   aoth_plan_svg(&p->plans, &text);
   const aot_status_t status = aoth_page_write(&text, p->plot, p->cli.sink);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }
 
-static aot_status_t run(plan_t *p, aoth_arena_t *arena) {
+static aot_status_t run(plan_t *p, kit_arena_t *arena) {
   AOT_TRY(read_world(p));
   AOT_TRY(aoth_check_writable(p->plot, "the picture", NULL, p->cli.sink));
   AOT_TRY(
@@ -169,11 +169,11 @@ static int plan_main(const aoth_command_t *self, int argc, char **argv) {
   };
   int code = aoth_cli_init(&p.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {
-    aoth_arena_t *arena = aoth_arena_create();
+    kit_arena_t *arena = kit_arena_create();
     const aot_status_t status = arena ? run(&p, arena) : AOT_E_EXHAUSTED;
     code = status == AOT_OK ? 0 : status == AOTH_E_PLUGIN ? 3 : 2;
     free(p.plans.rows);
-    aoth_arena_destroy(arena);
+    kit_arena_destroy(arena);
   }
   return aoth_cli_deinit(&p.cli, code);
 }

@@ -23,7 +23,7 @@ static aot_status_t train(aoth_run_t *r) {
   const aoth_feed_ranks_t ranks = {aoth_session_rank(r->session), aoth_session_n_ranks(r->session),
                                    aoth_session_first_draw(r->session)};
   aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, &ranks, r->session, r->out, r->cli->sink,
-                                   aoth_session_trace(r->session), &r->train);
+                                   r->cli->trace, &r->train);
   r->trained = status == AOT_OK;
   return status;
 }
@@ -92,11 +92,11 @@ static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
 }
 
 static aot_status_t write_page(const aoth_run_t *r, const run_flags_t *flags) {
-  aoth_text_t page = {0};
+  kit_text_t page = {0};
   if (!flags->profile_page) return AOT_OK;
   aot_status_t status = aoth_profile_html(r->profile, r->cli->positional[0], &page);
   if (status == AOT_OK) status = aoth_page_write(&page, flags->profile_page, r->cli->sink);
-  aoth_text_deinit(&page);
+  kit_text_deinit(&page);
   return status;
 }
 
@@ -111,7 +111,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   aoth_run_t r = {.cli = cli, .checks = flags->check_stages ? &checks : NULL};
   aoth_pipeline_t *pipeline = NULL;
   aoth_profile_view_t profile;
-  aoth_arena_t *arena = flags->profile ? aoth_arena_create() : NULL;
+  kit_arena_t *arena = flags->profile ? kit_arena_create() : NULL;
   int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
   r.out = cli->common.quiet ? NULL : json_on_stdout ? stderr : stdout;
   aoth_stage_checks_init(&checks);
@@ -126,7 +126,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
     status = arena ? aoth_profile_read(r.session, arena, &profile) : AOT_E_EXHAUSTED;
   if (status == AOT_OK && flags->profile) {
     r.profile = &profile;
-    aoth_profile_trace(&profile, aoth_session_trace(r.session));
+    aoth_profile_trace(&profile, cli->trace);
     status = write_page(&r, flags);
   }
   if (status == AOT_OK) aoth_run_hear_ranks(&r);
@@ -138,7 +138,7 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
   int diverged = r.train.diverged;
   aoth_train_deinit(&r.train);
   aoth_stage_checks_deinit(&checks);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   aothost_close(h);
   aoth_pipeline_destroy(pipeline);
   return status != AOT_OK ? aoth_exit_code(status) : diverged ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;

@@ -25,7 +25,7 @@ typedef struct panel {
   const char *lower, *upper; /* classes */
 } panel_t;
 
-static void draw_axis(aoth_text_t *out, const panel_t *p, double width) {
+static void draw_axis(kit_text_t *out, const panel_t *p, double width) {
   char text[64];
   aoth_svg_text(out, "", LEFT, p->y - 10, p->title);
   for (int k = 0; k <= 4; k++) {
@@ -36,7 +36,7 @@ static void draw_axis(aoth_text_t *out, const panel_t *p, double width) {
   }
 }
 
-static void draw_bar(aoth_text_t *out, const panel_t *p, uint32_t column, double lower, double upper) {
+static void draw_bar(kit_text_t *out, const panel_t *p, uint32_t column, double lower, double upper) {
   const double x = LEFT + COLUMN * column + (COLUMN - BAR) / 2.0, scale = p->most > 0 ? PANEL / p->most : 0;
   aoth_svg_rect(out, p->lower, x, p->y + PANEL - lower * scale, BAR, lower * scale);
   aoth_svg_rect(out, p->upper, x, p->y + PANEL - (lower + upper) * scale, BAR, upper * scale);
@@ -44,7 +44,7 @@ static void draw_bar(aoth_text_t *out, const panel_t *p, uint32_t column, double
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out) {
+void aoth_plan_svg(const aoth_rank_plans_t *p, kit_text_t *out) {
   const double width = LEFT + COLUMN * (double)p->n + 20, height = TOP + 2 * PANEL + GAP + 56;
   panel_t time = {
       "a step: computed, and communication that is exposed", "ms", 1e-3, 0, TOP, "ar-compute", "ar-exposed"};
@@ -60,7 +60,7 @@ void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out) {
     memory.most = larger(memory.most, (double)(aoth_plan_leaf_nbytes(&p->rows[i]) + p->rows[i].arena_nbytes));
   }
   aoth_svg_begin(out, width < 480 ? 480 : width, height, "steps of several ranks, predicted", style);
-  aoth_text_z(out, "<g class=\"ar\">\n");
+  kit_text_z(out, "<g class=\"ar\">\n");
   aoth_svg_rect(out, "ar-bg", 0, 0, width < 480 ? 480 : width, height);
   draw_axis(out, &time, width);
   draw_axis(out, &memory, width);
@@ -74,6 +74,6 @@ void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out) {
     if (r->mode && (!i || r->mode != r[-1].mode)) aoth_svg_text(out, "", LEFT + COLUMN * i + 4, height - 14, r->mode);
   }
   aoth_svg_text(out, "ar-r", LEFT - 8, height - 34, "ranks");
-  aoth_text_z(out, "</g>\n");
+  kit_text_z(out, "</g>\n");
   aoth_svg_end(out);
 }

@@ -2,7 +2,7 @@
 
 #include <aot/inline.h>
 #include <base/file.h>
-#include <base/byte_size.h>
+#include "kit/base/byte_size.h"
 #include <config/options.h>
 #include <sandbox/session.h>
 #include <config/yaml.h>
@@ -17,7 +17,7 @@
 typedef struct planner {
   aoth_cli_t *cli;
   const char *pipeline;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   const char *sets[MAX_SETS + MAX_OWN_SETS];
   uint32_t n_sets; /* of all numbers of ranks alike */
 } planner_t;
@@ -31,13 +31,13 @@ typedef struct plan_mode {
 /* ---- the machine ---- */
 
 static int add_set(planner_t *p, const char *key, const aoth_yaml_t *value) {
-  aoth_text_t text = {0};
-  aoth_text_f(&text, "%s=", key);
+  kit_text_t text = {0};
+  kit_text_f(&text, "%s=", key);
   if (value->quoted) aoth_yaml_print_text(&text, value->text);
-  else aoth_text_add(&text, value->text.data, value->text.size);
+  else kit_text_add(&text, value->text.data, value->text.size);
   if (p->n_sets == MAX_SETS) return 0;
-  p->sets[p->n_sets] = text.failed ? NULL : aoth_arena_text(p->arena, text.data, text.size);
-  aoth_text_deinit(&text);
+  p->sets[p->n_sets] = text.failed ? NULL : kit_arena_text(p->arena, text.data, text.size);
+  kit_text_deinit(&text);
   return p->sets[p->n_sets++] != NULL;
 }
 
@@ -55,7 +55,7 @@ static aot_status_t take_machine(planner_t *p, const aoth_yaml_t *map, aoth_rank
     if (aot_str_eq(key->text, aot_str("name"))) {
       out->machine = value->text.data;
     } else if (aot_str_eq(key->text, aot_str("memory"))) {
-      if (!aoth_byte_size(value->text.data, &bytes) || bytes <= 0) {
+      if (!kit_byte_size(value->text.data, &bytes) || bytes <= 0) {
         aoth_yaml_error(p->cli->sink, p->arena, value, "plan.machine", "'memory' is a number of bytes, such as 141GiB");
         return AOT_E_INVALID;
       }
@@ -180,8 +180,8 @@ static aot_status_t read_modes(const planner_t *p, const char *text, plan_mode_t
     plan_mode_t *m = &out[*out_n];
     const size_t size = strcspn(text, ","), name_size = strcspn(text, ":,");
     char *end = NULL;
-    m->text = aoth_arena_text(p->arena, text, size);
-    m->name = aoth_arena_text(p->arena, text, name_size);
+    m->text = kit_arena_text(p->arena, text, size);
+    m->name = kit_arena_text(p->arena, text, name_size);
     if (!m->text || !m->name) return AOT_E_EXHAUSTED;
     const unsigned long columns = name_size < size ? strtoul(text + name_size + 1, &end, 10) : 0;
     if (!name_size || columns > UINT32_MAX || (name_size < size && (!columns || end != text + size))) break;
@@ -199,7 +199,7 @@ static aot_status_t read_modes(const planner_t *p, const char *text, plan_mode_t
 }
 
 aot_status_t aoth_plan_ranks(aoth_cli_t *cli, const char *pipeline, const char *modes, const char *machine,
-                             const uint32_t *counts, uint32_t n, aoth_arena_t *arena, aoth_rank_plans_t *out) {
+                             const uint32_t *counts, uint32_t n, kit_arena_t *arena, aoth_rank_plans_t *out) {
   planner_t p = {.cli = cli, .pipeline = pipeline, .arena = arena, .sets = {"run.ranks=none"}, .n_sets = 1};
   plan_mode_t mode[MAX_MODES];
   uint32_t n_modes;

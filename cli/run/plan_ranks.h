@@ -3,7 +3,7 @@
 #ifndef AOTH_PLAN_RANKS_H
 #define AOTH_PLAN_RANKS_H
 
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <cli/base/cli.h>
 
 enum { AOTH_PLAN_MOST_COLLECTIVES = 9 };
@@ -42,9 +42,9 @@ typedef struct aoth_rank_plans {
  * numbers that they divide; NULL: the pipeline's. machine: a file of settings of the stage overlap, and `name` and
  * `memory`; NULL: none. Complaints go to the sink. out->rows: freed by the caller; texts are in the arena. */
 aot_status_t aoth_plan_ranks(aoth_cli_t *cli, const char *pipeline, const char *modes, const char *machine,
-                             const uint32_t *counts, uint32_t n, aoth_arena_t *arena, aoth_rank_plans_t *out);
+                             const uint32_t *counts, uint32_t n, kit_arena_t *arena, aoth_rank_plans_t *out);
 
 /* Step time and memory over the number of ranks, as an <svg> element. */
-void aoth_plan_svg(const aoth_rank_plans_t *p, aoth_text_t *out);
+void aoth_plan_svg(const aoth_rank_plans_t *p, kit_text_t *out);
 
 #endif

@@ -20,7 +20,7 @@ static const char picture_style[] =
     "888}\n"
     "@media (prefers-color-scheme:dark){.am text{fill:#bbb}}\n";
 
-static void number_cell(aoth_text_t *out, const char *format, double number, double of) {
+static void number_cell(kit_text_t *out, const char *format, double number, double of) {
   char text[32] = "";
   if (number > 0 && of > 0) snprintf(text, sizeof text, format, number / of);
   aoth_html_cell(out, "n", text);
@@ -28,38 +28,38 @@ static void number_cell(aoth_text_t *out, const char *format, double number, dou
 
 /* ---- tables ---- */
 
-static void numbers(const aoth_profile_view_t *v, const aoth_profile_line_t *l, aoth_text_t *out) {
+static void numbers(const aoth_profile_view_t *v, const aoth_profile_line_t *l, kit_text_t *out) {
   number_cell(out, "%.3f", l->ms, (double)v->n_runs);
-  aoth_text_f(out, "<td class=\"n b\" style=\"--w:%.1f%%\">%.1f%%</td>", 100 * l->ms / v->ms, 100 * l->ms / v->ms);
+  kit_text_f(out, "<td class=\"n b\" style=\"--w:%.1f%%\">%.1f%%</td>", 100 * l->ms / v->ms, 100 * l->ms / v->ms);
   number_cell(out, "%.1f", l->nbytes * 1e-6, l->ms);
   number_cell(out, "%.1f", l->flops * 1e-6, l->ms);
   number_cell(out, "%.0f%%", 100 * l->limit_ms, l->ms);
 }
 
 static void table(const aoth_profile_view_t *v, const char *title, const aoth_profile_line_t *lines, uint64_t n,
-                  aoth_text_t *out) {
+                  kit_text_t *out) {
   const int is_single = lines == v->steps, is_by_module = lines == v->modules;
-  aoth_text_f(out, "<h2>%s</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"n\">ms</th><th class=\"n\">share</th>",
-              title);
-  aoth_text_z(out, "<th class=\"n\">GB/s</th><th class=\"n\">GFLOP/s</th><th class=\"n\">of the limit</th>");
-  if (!is_single) aoth_text_z(out, "<th class=\"n\">steps</th>");
-  if (!is_by_module) aoth_text_z(out, "<th>kernel</th><th>operator</th>");
-  if (is_single) aoth_text_z(out, "<th>result</th>");
-  aoth_text_f(out, "%s</tr>\n", is_single || is_by_module ? "<th>module</th>" : "");
+  kit_text_f(out, "<h2>%s</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"n\">ms</th><th class=\"n\">share</th>",
+             title);
+  kit_text_z(out, "<th class=\"n\">GB/s</th><th class=\"n\">GFLOP/s</th><th class=\"n\">of the limit</th>");
+  if (!is_single) kit_text_z(out, "<th class=\"n\">steps</th>");
+  if (!is_by_module) kit_text_z(out, "<th>kernel</th><th>operator</th>");
+  if (is_single) kit_text_z(out, "<th>result</th>");
+  kit_text_f(out, "%s</tr>\n", is_single || is_by_module ? "<th>module</th>" : "");
   for (uint64_t i = 0; i < n && i < MOST_ROWS; i++) {
     const aoth_profile_line_t *l = &lines[i];
-    aoth_text_z(out, "<tr>");
+    kit_text_z(out, "<tr>");
     numbers(v, l, out);
     if (!is_single) number_cell(out, "%.0f", (double)l->n_steps, 1);
     if (!is_by_module) aoth_html_cell(out, "t", l->kernel);
     if (!is_by_module) aoth_html_cell(out, "t", l->op);
     if (is_single) aoth_html_cell(out, "t", l->type);
     if (is_single || is_by_module) aoth_html_cell(out, "t", *l->module ? l->module : "-");
-    aoth_text_z(out, "</tr>\n");
+    kit_text_z(out, "</tr>\n");
   }
   if (n > MOST_ROWS)
-    aoth_text_f(out, "<tr><td></td><td colspan=\"8\">and %llu more</td></tr>\n", (unsigned long long)(n - MOST_ROWS));
-  aoth_text_z(out, "</table></div>\n");
+    kit_text_f(out, "<tr><td></td><td colspan=\"8\">and %llu more</td></tr>\n", (unsigned long long)(n - MOST_ROWS));
+  kit_text_z(out, "</table></div>\n");
 }
 
 /* ---- the last run ---- */
@@ -102,7 +102,7 @@ static void find_times(picture_t *p) {
   }
 }
 
-static void draw_step(const picture_t *p, const aoth_profile_line_t *l, aoth_text_t *tip, aoth_text_t *out) {
+static void draw_step(const picture_t *p, const aoth_profile_line_t *l, kit_text_t *tip, kit_text_t *out) {
   const double scale = (double)(WIDTH - MARGIN) / (double)(p->end - p->begin);
   const uint32_t lane = lane_of(p, l->kernel);
   const double x = MARGIN + (double)(l->last_at - p->begin) * scale, y = 20.0 + LANE * lane;
@@ -111,14 +111,14 @@ static void draw_step(const picture_t *p, const aoth_profile_line_t *l, aoth_tex
   if (width < 0.3) width = 0.3;
   const aoth_point_t corners[] = {{x, y}, {x + width, y}, {x + width, y + LANE - 6}, {x, y + LANE - 6}};
   tip->size = 0;
-  aoth_text_f(tip, "%.3f ms  %s  %s\n%s  %s", (double)l->last_ns * 1e-6, l->kernel, l->op, l->type, l->module);
+  kit_text_f(tip, "%.3f ms  %s  %s\n%s  %s", (double)l->last_ns * 1e-6, l->kernel, l->op, l->type, l->module);
   snprintf(classes, sizeof classes, "am-a p%u", lane < 6 ? lane : 6);
   aoth_svg_area(out, classes, corners, 4, tip->data);
 }
 
-static void draw(picture_t *p, aoth_text_t *out) {
+static void draw(picture_t *p, kit_text_t *out) {
   const double height = 20.0 + LANE * p->n_lanes + 24, total_ms = (double)(p->end - p->begin) * 1e-6;
-  aoth_text_t tip = {0};
+  kit_text_t tip = {0};
   aoth_svg_begin(out, WIDTH + 20, height, "the last run, by kernel", picture_style);
   for (uint32_t k = 0; k < p->n_lanes; k++) aoth_svg_text(out, "am-r", MARGIN - 8, 20 + LANE * (k + 0.6), p->lanes[k]);
   for (int k = 0; k <= 10; k++) {
@@ -132,39 +132,39 @@ static void draw(picture_t *p, aoth_text_t *out) {
     if (is_shown(p, &p->v->steps[i])) draw_step(p, &p->v->steps[i], &tip, out);
   aoth_svg_end(out);
   out->failed |= tip.failed;
-  aoth_text_deinit(&tip);
+  kit_text_deinit(&tip);
 }
 
-static void timeline(const aoth_profile_view_t *v, aoth_text_t *out) {
+static void timeline(const aoth_profile_view_t *v, kit_text_t *out) {
   picture_t p = {.v = v};
   find_lanes(&p);
   find_times(&p);
   if (p.end <= p.begin) return;
-  aoth_text_z(out, "<h2>The last run</h2>\n<div class=\"wide\">");
+  kit_text_z(out, "<h2>The last run</h2>\n<div class=\"wide\">");
   draw(&p, out);
-  aoth_text_z(out, "</div>\n");
+  kit_text_z(out, "</div>\n");
 }
 
 /* ---- the page ---- */
 
-aot_status_t aoth_profile_html(const aoth_profile_view_t *v, const char *what, aoth_text_t *out) {
-  aoth_text_t title = {0};
-  aoth_text_f(&title, "Profile of %s", what);
+aot_status_t aoth_profile_html(const aoth_profile_view_t *v, const char *what, kit_text_t *out) {
+  kit_text_t title = {0};
+  kit_text_f(&title, "Profile of %s", what);
   aoth_html_begin(out, title.data ? title.data : "", style);
   aoth_html_element(out, "h1", title.data ? title.data : "");
-  aoth_text_deinit(&title);
+  kit_text_deinit(&title);
   if (v->n_runs && v->ms > 0) {
-    aoth_text_f(out, "<p>%.3f ms in %llu steps, mean of %llu runs%s.", v->ms / (double)v->n_runs,
-                (unsigned long long)v->n_steps, (unsigned long long)v->n_runs,
-                v->n_left_out ? " after a first one" : "");
-    if (v->limit_ms > 0) aoth_text_f(out, " At the machine's limits: %.3f ms.", v->limit_ms / (double)v->n_runs);
-    aoth_text_z(out, "</p>\n");
+    kit_text_f(out, "<p>%.3f ms in %llu steps, mean of %llu runs%s.", v->ms / (double)v->n_runs,
+               (unsigned long long)v->n_steps, (unsigned long long)v->n_runs,
+               v->n_left_out ? " after a first one" : "");
+    if (v->limit_ms > 0) kit_text_f(out, " At the machine's limits: %.3f ms.", v->limit_ms / (double)v->n_runs);
+    kit_text_z(out, "</p>\n");
     timeline(v, out);
     table(v, "By kernel and operator", v->sums, v->n_sums, out);
     table(v, "By module", v->modules, v->n_modules, out);
     table(v, "Slowest steps", v->steps, v->n_steps, out);
   } else {
-    aoth_text_z(out, "<p>Nothing ran.</p>\n");
+    kit_text_z(out, "<p>Nothing ran.</p>\n");
   }
   aoth_html_end(out);
   return out->failed ? AOT_E_EXHAUSTED : AOT_OK;

@@ -20,15 +20,15 @@ static int has_nodes(aoth_session_t *s) {
   return n > 0;
 }
 
-static aot_status_t tell(const aoth_run_t *r, const aoth_memory_view_t *v, aoth_arena_t *arena) {
+static aot_status_t tell(const aoth_run_t *r, const aoth_memory_view_t *v, kit_arena_t *arena) {
   char held[AOTH_BYTES_SIZE], block[AOTH_BYTES_SIZE], alive[AOTH_BYTES_SIZE], share[AOTH_BYTES_SIZE];
   aoth_module_share_t *rows;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   uint32_t n = 0;
   AOT_TRY(aoth_memory_by_module(v, MOST_MODULES, arena, &rows, &n));
   for (uint32_t i = 0; i < n && i < MOST_NAMED; i++)
-    aoth_text_f(&text, "%s%s %s", i ? ", " : "", rows[i].module[0] ? rows[i].module : "without a module",
-                aoth_bytes_text(rows[i].nbytes, share));
+    kit_text_f(&text, "%s%s %s", i ? ", " : "", rows[i].module[0] ? rows[i].module : "without a module",
+               aoth_bytes_text(rows[i].nbytes, share));
   if (!text.failed)
     aoth_sink_report(
         r->cli->sink, AOT_SEVERITY_NOTE, NULL, "run.memory",
@@ -39,13 +39,13 @@ static aot_status_t tell(const aoth_run_t *r, const aoth_memory_view_t *v, aoth_
   if (!text.failed)
     aoth_sink_line(r->cli->sink, "hint: partition-mincut with `objective: memory` and a `budget` recomputes more and "
                                  "takes less; a budget that cannot be kept names the least that can");
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return AOT_OK;
 }
 
 void aoth_run_tell_memory(const aoth_run_t *r) {
   const aoth_stage_t *backend = r->pipeline ? backend_of(r->pipeline) : NULL;
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aot_memory_plan_t plan;
   aoth_memory_view_t view;
   const int is_named = has_nodes(r->session);
@@ -54,5 +54,5 @@ void aoth_run_tell_memory(const aoth_run_t *r) {
       aoth_session_memory(r->session, backend, backend, arena, &plan) == AOT_OK &&
       aoth_memory_view_make(aoth_session_prog(r->session), &plan, backend->name, arena, &view) == AOT_OK)
     tell(r, &view, arena);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
 }

@@ -12,7 +12,7 @@ enum { MOST_SUMS = 24, MOST_STEPS = 24 }; /* printed; JSON has all */
 static int read_line(aoth_names_t *m, const aot_profile_row_t *row, aoth_profile_line_t *l) {
   aot_node_info_t info = {.struct_size = sizeof info};
   *l = (aoth_profile_line_t){
-      .kernel = aoth_arena_text(m->arena, row->kernel.data, row->kernel.size),
+      .kernel = kit_arena_text(m->arena, row->kernel.data, row->kernel.size),
       .type = "",
       .n_steps = 1,
       .n_runs = row->n_runs,
@@ -79,15 +79,15 @@ static void sum_all(aoth_profile_view_t *v) {
   v->n_modules = sum_up(v->modules, v->n_steps, same_module);
 }
 
-aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_profile_view_t *out) {
+aot_status_t aoth_profile_read(aoth_session_t *s, kit_arena_t *arena, aoth_profile_view_t *out) {
   aoth_names_t m = {.p = aoth_session_prog(s), .arena = arena};
   aot_profile_t given;
   int has_memory = 1;
   *out = (aoth_profile_view_t){.n_runs = 0};
   AOT_TRY(aoth_session_profile(s, &given));
-  out->steps = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->steps);
-  out->sums = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->sums);
-  out->modules = aoth_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->modules);
+  out->steps = kit_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->steps);
+  out->sums = kit_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->sums);
+  out->modules = kit_arena_alloc(arena, sizeof(void *), ((size_t)given.n_rows + 1) * sizeof *out->modules);
   if (!out->steps || !out->sums || !out->modules) return AOT_E_EXHAUSTED;
   for (uint64_t i = 0; i < given.n_rows && has_memory; i++) {
     aot_profile_row_t row = {.n_runs = 0};
@@ -100,7 +100,7 @@ aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_prof
     if (row.n_left_out > out->n_left_out) out->n_left_out = row.n_left_out;
     if (!out->n_runs || row.n_runs < out->n_runs) out->n_runs = row.n_runs;
   }
-  aoth_text_deinit(&m.text);
+  kit_text_deinit(&m.text);
   if (!has_memory) return AOT_E_EXHAUSTED;
   sum_all(out);
   qsort(out->steps, out->n_steps, sizeof *out->steps, slowest_first);

@@ -2,10 +2,10 @@
 #ifndef AOTH_RUN_PROFILE_H
 #define AOTH_RUN_PROFILE_H
 
-#include <base/arena.h>
-#include <base/text.h>
+#include "kit/base/arena.h"
+#include "kit/base/text.h"
 #include <config/pipeline.h>
-#include <base/trace.h>
+#include <trainer/trace.h>
 
 /* Steps that do the same: one kernel, for one operator; or a single step. */
 typedef struct aoth_profile_line {
@@ -26,12 +26,12 @@ typedef struct aoth_profile_view {
 } aoth_profile_view_t;
 
 /* Everything is in the arena. A failure is reported. */
-aot_status_t aoth_profile_read(aoth_session_t *s, aoth_arena_t *arena, aoth_profile_view_t *out);
+aot_status_t aoth_profile_read(aoth_session_t *s, kit_arena_t *arena, aoth_profile_view_t *out);
 void aoth_profile_print(const aoth_profile_view_t *v, FILE *out);
 struct json_t;
 struct json_t *aoth_profile_json(const aoth_profile_view_t *v); /* a new reference */
 /* A page of its own: the tables, and the last run as a picture. AOT_E_EXHAUSTED. */
-aot_status_t aoth_profile_html(const aoth_profile_view_t *v, const char *what, aoth_text_t *out);
+aot_status_t aoth_profile_html(const aoth_profile_view_t *v, const char *what, kit_text_t *out);
 void aoth_profile_trace(const aoth_profile_view_t *v, aoth_trace_t *t); /* the last run, in the device's lane */
 
 #endif

@@ -5,7 +5,7 @@
 #include <cli/run/check_stages.h>
 
 #include <aot/inline.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,14 +67,14 @@ void aoth_run_print_stages(const aoth_run_t *r) {
 
 static aot_status_t print_result(void *self, const char *key, const aoth_tensor_t *t) {
   FILE *out = self;
-  aoth_text_t shape = {0};
+  kit_text_t shape = {0};
   aoth_tensor_print_shape(t, &shape);
   fprintf(out, "%-32s %s", key, shape.data ? shape.data : "");
   if (aoth_tensor_numel(t) == 1)
     fprintf(out, "  %.9g",
-            aoth_tensor_load(t->dtype, (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype)));
+            kit_element_load(t->dtype, (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype)));
   fprintf(out, "\n");
-  aoth_text_deinit(&shape);
+  kit_text_deinit(&shape);
   return AOT_OK;
 }
 
@@ -262,7 +262,7 @@ static aot_status_t add_result(void *self, const char *key, const aoth_tensor_t 
   json_object_set_new(row, "shape", shape);
   if (aoth_tensor_numel(t) == 1) {
     const char *element = (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype);
-    json_object_set_new(row, "value", number_or_null(aoth_tensor_load(t->dtype, element)));
+    json_object_set_new(row, "value", number_or_null(kit_element_load(t->dtype, element)));
   }
   json_array_append_new(self, row);
   return AOT_OK;

@@ -77,10 +77,10 @@ static const char *origin_of(line_t *l, aot_node_t node) {
   aoth_names_node(&l->names, node, &op, &module);
   l->names.text.size = 0;
   if (o.source_file.size) {
-    aoth_text_str(&l->names.text, o.source_file);
-    aoth_text_f(&l->names.text, ":%u", o.line);
+    kit_text_str(&l->names.text, o.source_file);
+    kit_text_f(&l->names.text, ":%u", o.line);
   }
-  if (module && *module) aoth_text_f(&l->names.text, "%smodule %s", o.source_file.size ? ", " : "", module);
+  if (module && *module) kit_text_f(&l->names.text, "%smodule %s", o.source_file.size ? ", " : "", module);
   const char *text = aoth_names_kept(&l->names);
   return text ? text : "";
 }
@@ -119,7 +119,7 @@ static const char *argument_of(line_t *l, aot_node_t node, uint32_t value) {
       is_it |= info.args[a].u.ids[k] == value;
     if (!is_it) continue;
     l->names.text.size = 0;
-    aoth_text_str(&l->names.text, op->args[a].name);
+    kit_text_str(&l->names.text, op->args[a].name);
     const char *name = aoth_names_kept(&l->names);
     return name ? name : "";
   }
@@ -262,7 +262,7 @@ static int gradcheck_main(const aoth_command_t *self, int argc, char **argv) {
   }
   code = aoth_cli_deinit(&l.cli, code);
   aoth_gradcheck_deinit(&l.g);
-  aoth_text_deinit(&l.names.text);
+  kit_text_deinit(&l.names.text);
   json_decref(l.rows);
   free(l.n_met);
   free(l.nodes.items);

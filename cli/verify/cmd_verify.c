@@ -4,7 +4,7 @@
 
 #include <cli/base/compile_report.h>
 #include <aot/inline.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <jansson.h>
 #include <math.h>
 #include <compiler/compile.h>
@@ -55,7 +55,7 @@ static const char *verdict(const aoth_expect_row_t *r) {
 }
 
 static void print_row(const aoth_expect_row_t *r, int against) {
-  aoth_text_t shape = {0}, got = {0};
+  kit_text_t shape = {0}, got = {0};
   const aoth_compare_t *c = &r->compare;
   aoth_tensor_print_shape(&r->wanted, &shape);
   aoth_tensor_print_shape(&r->got, &got);
@@ -71,8 +71,8 @@ static void print_row(const aoth_expect_row_t *r, int against) {
            c->wanted);
   else if (r->got.dtype && !c->same_type) printf(": got %s", got.data ? got.data : "");
   printf("\n");
-  aoth_text_deinit(&shape);
-  aoth_text_deinit(&got);
+  kit_text_deinit(&shape);
+  kit_text_deinit(&got);
 }
 
 static json_t *number_or_null(double d) { return isfinite(d) ? json_real(d) : json_null(); }
@@ -139,12 +139,12 @@ static aot_status_t open_records(const verify_t *v, aoth_cli_t *cli, const char 
   f->is_of_expectation = 1;
   if (strcmp(v->against, "f64") != 0) return aoth_st_open(v->against, cli->sink, &f->records);
   for (int i = 0; i < 2 && beside[i] && !f->records; i++) {
-    aoth_text_t path = {0};
+    kit_text_t path = {0};
     aoth_noise_path(beside[i], &path);
     aot_status_t status = path.data ? AOT_OK : AOT_E_EXHAUSTED;
     if (status == AOT_OK && access(path.data, F_OK) == 0) status = aoth_st_open(path.data, cli->sink, &f->records);
     f->is_of_expectation = i == 0;
-    aoth_text_deinit(&path);
+    kit_text_deinit(&path);
     AOT_TRY(status);
   }
   if (f->records) return AOT_OK;

@@ -62,9 +62,9 @@ static aot_status_t evaluate(checker_t *k, double *out) {
     snprintf(key, sizeof key, "output.%u", o);
     if (!k->tangents[o].data || !aoth_step_get(k->step, key, &y)) continue;
     for (aoth_walk_begin(&w, &y, &k->tangents[o]); w.left > 0; aoth_walk_next(&w)) {
-      const double tangent = aoth_tensor_load(AOT_F64, w.at[1]);
+      const double tangent = kit_element_load(AOT_F64, w.at[1]);
       if (tangent == 0) continue; /* of an element that is not finite */
-      const double term = aoth_tensor_load(y.dtype, w.at[0]) * tangent;
+      const double term = kit_element_load(y.dtype, w.at[0]) * tangent;
       *out += term;
       k->magnitude += fabs(term);
     }
@@ -85,8 +85,8 @@ static aot_status_t make_tangents(checker_t *k, uint32_t *out_n) {
     if (!k->tangents[o].data) return AOT_E_EXHAUSTED;
     aoth_walk_t w;
     for (aoth_walk_begin(&w, &k->tangents[o], &y); w.left > 0; aoth_walk_next(&w))
-      aoth_tensor_store(AOT_F64, w.at[0],
-                        isfinite(aoth_tensor_load(AOT_F64, w.at[1])) ? aoth_random_normal(&k->random) : 0);
+      kit_element_store(AOT_F64, w.at[0],
+                        isfinite(kit_element_load(AOT_F64, w.at[1])) ? aoth_random_normal(&k->random) : 0);
     ++*out_n;
   }
   return AOT_OK;

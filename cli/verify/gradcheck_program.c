@@ -40,7 +40,7 @@ static aot_status_t read_operand(building_t *b, aoth_gradcheck_operand_t *o) {
   if (o->tensor.dtype == t->dtype) aoth_tensor_copy(&o->tensor, t);
   else
     for (aoth_walk_begin(&w, &o->tensor, t); w.left > 0; aoth_walk_next(&w))
-      aoth_tensor_store(AOT_F64, w.at[0], aoth_tensor_load(t->dtype, w.at[1]));
+      kit_element_store(AOT_F64, w.at[0], kit_element_load(t->dtype, w.at[1]));
   return AOT_OK;
 }
 
@@ -117,7 +117,7 @@ static aot_status_t value_arg(building_t *b, aot_arg_t *a) {
 }
 
 static aot_status_t values_arg(building_t *b, aot_arg_t *a) {
-  uint32_t *ids = aoth_arena_alloc(b->g->s->arena, sizeof *ids, (a->n + (size_t)1) * sizeof *ids);
+  uint32_t *ids = kit_arena_alloc(b->g->s->arena, sizeof *ids, (a->n + (size_t)1) * sizeof *ids);
   if (!ids) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < a->n; i++) {
     aot_value_t made = {AOT_NO_ID};
@@ -135,7 +135,7 @@ static aot_status_t values_arg(building_t *b, aot_arg_t *a) {
 }
 
 static aot_status_t ints_arg(building_t *b, aot_arg_t *a) {
-  int64_t *own = aoth_arena_copy(b->g->s->arena, sizeof *own, a->u.ints, a->n * sizeof *own);
+  int64_t *own = kit_arena_copy(b->g->s->arena, sizeof *own, a->u.ints, a->n * sizeof *own);
   if (!own) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < a->n; i++)
     if (AOT_DIM_IS_SYM(own[i])) own[i] = aoth_graph_dim_hint(b->from, own[i]);
@@ -165,7 +165,7 @@ static void drop_convention(const aot_schema_arg_t *schema, aot_arg_t *a) {
 
 static aot_status_t add_node(building_t *b, const aot_node_info_t *info) {
   const aot_op_desc_t *op = aoth_graph_op_desc(b->from, info->op);
-  aot_arg_t *args = aoth_arena_alloc(b->g->s->arena, sizeof(int64_t), (info->n_args + (size_t)1) * sizeof *args);
+  aot_arg_t *args = kit_arena_alloc(b->g->s->arena, sizeof(int64_t), (info->n_args + (size_t)1) * sizeof *args);
   aot_node_info_t made = {.struct_size = sizeof made};
   aot_node_t node;
   uint32_t n_outputs = 0;

@@ -56,7 +56,7 @@ static double recorded_distance(const aoth_st_t *records, const char *key) {
   const int n = snprintf(name, sizeof name, "distance.%s", key);
   const aoth_st_entry_t *e = n < (int)sizeof name ? aoth_st_find(records, name) : NULL;
   if (!e || e->tensor.dtype != AOT_F64 || aoth_tensor_numel(&e->tensor) != 1) return -1;
-  return aoth_tensor_load(AOT_F64, (const char *)e->tensor.data + e->tensor.offset * 8);
+  return kit_element_load(AOT_F64, (const char *)e->tensor.data + e->tensor.offset * 8);
 }
 
 static aoth_noise_t not_judged(const char *why) { return (aoth_noise_t){AOTH_NOISE_NOT_JUDGED, why, 0, 0, 0}; }
@@ -98,11 +98,11 @@ aoth_noise_t aoth_noise_of(const aoth_noise_judge_t *j, const char *key, const a
   return out;
 }
 
-void aoth_noise_path(const char *expectation, aoth_text_t *out) {
+void aoth_noise_path(const char *expectation, kit_text_t *out) {
   static const char ending[] = ".safetensors";
   const size_t size = strlen(expectation), n = sizeof ending - 1;
   const int has = size > n && strcmp(expectation + size - n, ending) == 0;
-  aoth_text_f(out, "%.*s.f64.safetensors", (int)(has ? size - n : size), expectation);
+  kit_text_f(out, "%.*s.f64.safetensors", (int)(has ? size - n : size), expectation);
 }
 
 static int is_equal(const aoth_tensor_t *given, const aoth_st_entry_t *record) {

@@ -17,7 +17,7 @@
 #ifndef AOTH_ROUNDING_NOISE_H
 #define AOTH_ROUNDING_NOISE_H
 
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <trainer/tensors/safetensors.h>
 
 /* Results of a kind, as their keys begin: grad, output, input_after, buffer_after. */
@@ -47,7 +47,7 @@ aoth_noise_t aoth_noise_of(const aoth_noise_judge_t *j, const char *key, const a
                            const aoth_tensor_t *wanted);
 
 /* "x.safetensors" -> "x.f64.safetensors" */
-void aoth_noise_path(const char *expectation, aoth_text_t *out);
+void aoth_noise_path(const char *expectation, kit_text_t *out);
 /* The records are of a step with these inputs and tangents; else a complaint. */
 aot_status_t aoth_noise_check_inputs(const aoth_st_t *records, const aoth_st_t *inputs, aoth_sink_t *sink);
 

@@ -46,8 +46,8 @@ static void begin(element_iterator_t *w, const aoth_tensor_t *got, const aoth_te
 
 static int next(element_iterator_t *w, element_t *out) {
   if (w->results.left <= 0) return 0;
-  *out = (element_t){aoth_tensor_load(w->dtype, w->results.at[0]), aoth_tensor_load(w->dtype, w->results.at[1]),
-                     aoth_tensor_load(w->exact_dtype, w->truth.at[0])};
+  *out = (element_t){kit_element_load(w->dtype, w->results.at[0]), kit_element_load(w->dtype, w->results.at[1]),
+                     kit_element_load(w->exact_dtype, w->truth.at[0])};
   aoth_walk_next(&w->results);
   aoth_walk_next(&w->truth);
   return 1;
@@ -59,8 +59,8 @@ static int same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
 static double rounded(int32_t dtype, double x) {
   double bits;
-  aoth_tensor_store(dtype, &bits, x);
-  return aoth_tensor_load(dtype, &bits);
+  kit_element_store(dtype, &bits, x);
+  return kit_element_load(dtype, &bits);
 }
 
 static int is_near(const element_t *e, int32_t dtype, double allowed) {

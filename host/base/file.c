@@ -4,16 +4,14 @@
  * renaming over it would replace the device. A symbolic link is followed, so that the link survives. A name that the
  * program chooses itself (a cache entry, a dump) is always replaced: whatever has that name may be another's trap. */
 #include <base/file.h>
-#include <base/temporary.h>
+#include "kit/base/temporary.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define BUFFER_SIZE ((size_t)64 << 10)
@@ -34,53 +32,7 @@ static aot_status_t complain(aoth_sink_t *sink, const char *code, const char *ve
   return status_of(error);
 }
 
-/* ---- opening for reading ---- */
-
-static const char *kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "it is a directory, not a regular file";
-  if (S_ISFIFO(mode)) return "it is a named pipe, not a regular file";
-  if (S_ISSOCK(mode)) return "it is a socket, not a regular file";
-  if (S_ISLNK(mode)) return "it is a symbolic link, which is not followed here";
-  return "it is a device, not a regular file";
-}
-
-/* A pipe between processes (`program | aothost check /dev/stdin`, <(program)) ends when its writer does. */
-static int is_unnamed_pipe(int fd, const struct stat *st) {
-  struct statfs fs;
-  return S_ISFIFO(st->st_mode) && fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == PIPEFS_MAGIC;
-}
-
-static const char *why_refused(int fd, unsigned how, const struct stat *st) {
-  if ((how & AOTH_OPEN_PIPE) && is_unnamed_pipe(fd, st)) return fcntl(fd, F_SETFL, 0) == 0 ? NULL : strerror(errno);
-  if (!S_ISREG(st->st_mode)) return kind_of(st->st_mode);
-  if ((how & AOTH_OPEN_OWN) && st->st_uid != geteuid()) return "it is another user's file";
-  return NULL;
-}
-
-int aoth_file_open(const char *path, unsigned how, struct stat *out, const char **out_why) {
-  /* O_NONBLOCK: a named pipe without a writer, or a device, would wait for ever */
-  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | ((how & AOTH_OPEN_OWN) ? O_NOFOLLOW : 0));
-  if (fd < 0) {
-    *out_why = errno == ELOOP && (how & AOTH_OPEN_OWN) ? kind_of(S_IFLNK) : strerror(errno);
-    return -1;
-  }
-  *out_why = fstat(fd, out) == 0 ? why_refused(fd, how, out) : strerror(errno);
-  if (!*out_why) return fd;
-  close(fd);
-  errno = EINVAL;
-  return -1;
-}
-
-FILE *aoth_file_stream(const char *path, const char **out_why) {
-  struct stat st;
-  const int fd = aoth_file_open(path, 0, &st, out_why);
-  FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-  if (!f && fd >= 0) {
-    *out_why = strerror(errno);
-    close(fd);
-  }
-  return f;
-}
+/* ---- mapped ---- */
 
 static aot_status_t map_file(const char *path, unsigned how, aoth_sink_t *sink, aoth_map_t *out) {
   aot_status_t status = AOT_OK;
@@ -88,7 +40,7 @@ static aot_status_t map_file(const char *path, unsigned how, aoth_sink_t *sink, 
   const char *why;
   out->data = "";
   out->nbytes = 0;
-  const int fd = aoth_file_open(path, how, &st, &why);
+  const int fd = kit_file_open(path, how, &st, &why);
   if (fd < 0) {
     status = status_of(errno);
     const char *verb = errno == EINVAL ? "read" : "open"; /* it is there, and not a file to read */
@@ -113,7 +65,7 @@ aot_status_t aoth_file_map(const char *path, aoth_sink_t *sink, aoth_map_t *out)
 }
 
 aot_status_t aoth_file_map_own(const char *path, aoth_sink_t *sink, aoth_map_t *out) {
-  return map_file(path, AOTH_OPEN_OWN, sink, out);
+  return map_file(path, KIT_OPEN_OWN, sink, out);
 }
 
 /* The length is that of whole pages, as the kernel unmaps them: ThreadSanitizer forgets only the pages that munmap
@@ -123,29 +75,6 @@ void aoth_file_unmap(aoth_map_t *m) {
   if (m->nbytes) munmap((void *)(uintptr_t)m->data, ((size_t)m->nbytes + page - 1) / page * page);
   m->data = "";
   m->nbytes = 0;
-}
-
-/* ---- which file ---- */
-
-/* The folder that has the name `path`; 0: there is none. *out_name is the name in it. */
-static int stat_folder(const char *path, struct stat *out, const char **out_name) {
-  const char *slash = strrchr(path, '/');
-  char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-  const int found = folder && stat(folder, out) == 0;
-  *out_name = slash ? slash + 1 : path;
-  free(folder);
-  return found;
-}
-
-int aoth_file_same(const char *a, const char *b) {
-  struct stat x, y;
-  const char *name_a, *name_b;
-  const int a_exists = stat(a, &x) == 0, b_exists = stat(b, &y) == 0;
-  if (a_exists != b_exists) return 0;
-  if (a_exists && !S_ISREG(x.st_mode) && !S_ISDIR(x.st_mode) && !S_ISBLK(x.st_mode)) return 0; /* /dev/null, /dev/tty */
-  if (!a_exists && !(stat_folder(a, &x, &name_a) && stat_folder(b, &y, &name_b) && strcmp(name_a, name_b) == 0))
-    return 0;
-  return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* ---- writing ---- */
@@ -197,7 +126,7 @@ static aoth_writer_t *begin(const char *path, int is_own, aoth_sink_t *sink) {
   }
   w->sink = sink;
   const int in_place = !is_own && stat(w->path, &st) == 0 && !S_ISREG(st.st_mode);
-  w->fd = in_place ? open_in_place(w->path) : aoth_temporary_open(w->path, &w->temporary);
+  w->fd = in_place ? open_in_place(w->path) : kit_temporary_open(w->path, &w->temporary);
   if (w->fd < 0) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "file.write", "cannot write %s: %s", path,
                      why_not_opened(w, errno));

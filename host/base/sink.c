@@ -29,7 +29,7 @@ struct aoth_sink {
   int hidden; /* the last report was below min */
   uint32_t counts[N_SEVERITIES];
   char first_error[256];
-  aoth_text_t text;
+  kit_text_t text;
   pthread_mutex_t lock;
 };
 
@@ -54,7 +54,7 @@ aoth_sink_t *aoth_sink_create(FILE *out) {
 
 void aoth_sink_destroy(aoth_sink_t *s) {
   if (!s) return;
-  aoth_text_deinit(&s->text);
+  kit_text_deinit(&s->text);
   pthread_mutex_destroy(&s->lock);
   free(s);
 }
@@ -73,30 +73,30 @@ static int is_control(const char *at, size_t n) {
 }
 
 /* next_line: what represents a line feed. */
-static void add_escaped(aoth_text_t *t, const char *text, size_t size, const char *next_line) {
+static void add_escaped(kit_text_t *t, const char *text, size_t size, const char *next_line) {
   size_t begin = 0, at = 0, n;
   for (; at < size; at += n) {
-    n = aoth_utf8_length(text + at, size - at);
+    n = kit_utf8_length(text + at, size - at);
     const int is_line = text[at] == '\n';
     const int is_escaped = !is_line && is_control(text + at, n);
     if (n == 0) n = 1;
     if (!is_line && !is_escaped) continue;
-    aoth_text_add(t, text + begin, at - begin);
+    kit_text_add(t, text + begin, at - begin);
     begin = at + n;
-    if (is_line) aoth_text_z(t, next_line);
-    for (size_t k = 0; is_escaped && k < n; k++) aoth_text_f(t, "\\x%02x", (unsigned)(unsigned char)text[at + k]);
+    if (is_line) kit_text_z(t, next_line);
+    for (size_t k = 0; is_escaped && k < n; k++) kit_text_f(t, "\\x%02x", (unsigned)(unsigned char)text[at + k]);
   }
-  aoth_text_add(t, text + begin, size - begin);
+  kit_text_add(t, text + begin, size - begin);
 }
 
-static void add_shown(aoth_text_t *t, const char *text) {
+static void add_shown(kit_text_t *t, const char *text) {
   size_t size = strlen(text), shown = size;
   while (shown && text[shown - 1] == '\n') shown--;
   if (shown > MOST_OF_MESSAGE) {
     shown = MOST_OF_MESSAGE;
     while (shown > MOST_OF_MESSAGE - 4 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--; /* whole characters */
     add_escaped(t, text, shown, NEXT_LINE);
-    aoth_text_f(t, " .. (%zu bytes more)", size - shown);
+    kit_text_f(t, " .. (%zu bytes more)", size - shown);
   } else {
     add_escaped(t, text, shown, NEXT_LINE);
   }
@@ -117,58 +117,58 @@ static void source_window(const aoth_where_t *w, size_t size, size_t *begin, siz
   while (*end < size && ((unsigned char)w->source[*end] & 0xC0) == 0x80) ++*end;
 }
 
-static void render_caret(aoth_text_t *t, const aoth_where_t *w, size_t begin, size_t end) {
+static void render_caret(kit_text_t *t, const aoth_where_t *w, size_t begin, size_t end) {
   size_t column = w->column - 1;
-  aoth_text_z(t, "    ");
+  kit_text_z(t, "    ");
   for (size_t i = begin; i < column && i < end; i++) {
     unsigned char c = (unsigned char)w->source[i];
-    if (c == '\t') aoth_text_z(t, "\t"); /* the terminal moves as it did in the line above */
-    else if ((c & 0xC0) != 0x80) aoth_text_z(t, " ");
+    if (c == '\t') kit_text_z(t, "\t"); /* the terminal moves as it did in the line above */
+    else if ((c & 0xC0) != 0x80) kit_text_z(t, " ");
   }
-  aoth_text_z(t, "^");
+  kit_text_z(t, "^");
   for (size_t i = column + 1; i + 1 < w->end_column && i < end; i++)
-    if (((unsigned char)w->source[i] & 0xC0) != 0x80) aoth_text_z(t, "~");
-  aoth_text_z(t, "\n");
+    if (((unsigned char)w->source[i] & 0xC0) != 0x80) kit_text_z(t, "~");
+  kit_text_z(t, "\n");
 }
 
-static void render_source(aoth_text_t *t, const aoth_where_t *w) {
+static void render_source(kit_text_t *t, const aoth_where_t *w) {
   size_t begin, end, size = strcspn(w->source, "\r\n");
   source_window(w, size, &begin, &end);
-  aoth_text_z(t, "    ");
+  kit_text_z(t, "    ");
   for (size_t i = begin, n; i < end; i += n) { /* one column each, so that the caret stays below its character */
-    n = aoth_utf8_length(w->source + i, end - i);
+    n = kit_utf8_length(w->source + i, end - i);
     const int is_plain = !is_control(w->source + i, n);
     if (n == 0) n = 1;
-    aoth_text_add(t, is_plain ? w->source + i : "?", is_plain ? n : 1);
+    kit_text_add(t, is_plain ? w->source + i : "?", is_plain ? n : 1);
   }
-  aoth_text_z(t, "\n");
+  kit_text_z(t, "\n");
   if (w->column && w->column - 1 <= size && w->column - 1 >= begin && w->column - 1 <= end)
     render_caret(t, w, begin, end);
 }
 
-static void render_place(aoth_text_t *t, const aoth_where_t *w) {
+static void render_place(kit_text_t *t, const aoth_where_t *w) {
   if (!w || !w->file) return;
   add_shown(t, w->file);
-  if (w->line) aoth_text_f(t, ":%u", (unsigned)w->line);
-  if (w->line && w->column) aoth_text_f(t, ":%u", (unsigned)w->column);
-  aoth_text_z(t, ": ");
+  if (w->line) kit_text_f(t, ":%u", (unsigned)w->line);
+  if (w->line && w->column) kit_text_f(t, ":%u", (unsigned)w->column);
+  kit_text_z(t, ": ");
 }
 
-static void render(aoth_text_t *t, int colours, int32_t severity, const aoth_where_t *w, const char *code,
+static void render(kit_text_t *t, int colours, int32_t severity, const aoth_where_t *w, const char *code,
                    const char *message) {
-  if (colours) aoth_text_z(t, "\033[1m");
+  if (colours) kit_text_z(t, "\033[1m");
   render_place(t, w);
-  if (colours) aoth_text_z(t, looks[severity].colour);
-  aoth_text_f(t, "%s:", looks[severity].word);
-  if (colours) aoth_text_z(t, "\033[0m");
-  aoth_text_z(t, " ");
+  if (colours) kit_text_z(t, looks[severity].colour);
+  kit_text_f(t, "%s:", looks[severity].word);
+  if (colours) kit_text_z(t, "\033[0m");
+  kit_text_z(t, " ");
   add_shown(t, message);
   if (code && *code) {
-    aoth_text_z(t, " [");
+    kit_text_z(t, " [");
     add_shown(t, code);
-    aoth_text_z(t, "]");
+    kit_text_z(t, "]");
   }
-  aoth_text_z(t, "\n");
+  kit_text_z(t, "\n");
   if (w && w->line && w->source) render_source(t, w);
 }
 
@@ -184,8 +184,8 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
                  va_list args) {
   if (!s) return;
   if (severity < AOT_SEVERITY_NOTE || severity > AOT_SEVERITY_ERROR) severity = AOT_SEVERITY_ERROR;
-  aoth_text_t message = {0}, shown = {0};
-  aoth_text_v(&message, format, args);
+  kit_text_t message = {0}, shown = {0};
+  kit_text_v(&message, format, args);
   const char *text = message.data ? message.data : "";
   pthread_mutex_lock(&s->lock);
   if (severity == AOT_SEVERITY_ERROR && !s->counts[severity])
@@ -198,8 +198,8 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
     emit(s, shown.data, shown.size);
   }
   pthread_mutex_unlock(&s->lock);
-  aoth_text_deinit(&message);
-  aoth_text_deinit(&shown);
+  kit_text_deinit(&message);
+  kit_text_deinit(&shown);
 }
 
 void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
@@ -212,22 +212,22 @@ void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *wher
 
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) {
   if (!s) return;
-  aoth_text_t line = {0}, shown = {0};
+  kit_text_t line = {0}, shown = {0};
   va_list args;
   va_start(args, format);
-  aoth_text_v(&line, format, args);
+  kit_text_v(&line, format, args);
   va_end(args);
-  aoth_text_z(&shown, "  ");
+  kit_text_z(&shown, "  ");
   add_shown(&shown, line.data ? line.data : "");
-  aoth_text_z(&shown, "\n");
+  kit_text_z(&shown, "\n");
   pthread_mutex_lock(&s->lock);
   if (!s->hidden && shown.data) {
-    if (collects(s)) aoth_text_add(&s->text, shown.data, shown.size);
+    if (collects(s)) kit_text_add(&s->text, shown.data, shown.size);
     emit(s, shown.data, shown.size);
   }
   pthread_mutex_unlock(&s->lock);
-  aoth_text_deinit(&line);
-  aoth_text_deinit(&shown);
+  kit_text_deinit(&line);
+  kit_text_deinit(&shown);
 }
 
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {

@@ -4,8 +4,8 @@
 
 #include <aot/diag.h>
 #include <aot/status.h>
-#include <base/arena.h>
-#include <base/text.h>
+#include "kit/base/arena.h"
+#include "kit/base/text.h"
 #include <stdio.h>
 
 /* A location a user can open. line 0: none. */

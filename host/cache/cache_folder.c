@@ -1,9 +1,9 @@
 #define _GNU_SOURCE /* d_type */
 #include <cache/cache_folder.h>
 
-#include <base/byte_size.h>
-#include <base/temporary.h>
-#include <base/text.h>
+#include "kit/base/byte_size.h"
+#include "kit/base/temporary.h"
+#include "kit/base/text.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <process/environment.h>
@@ -15,21 +15,21 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *join(aoth_arena_t *arena, const char *folder, const char *name, const char *suffix) {
-  aoth_text_t path = {0};
-  aoth_text_f(&path, "%s/%s%s", folder, name, suffix);
-  const char *kept = path.failed ? NULL : aoth_arena_text(arena, path.data, path.size);
-  aoth_text_deinit(&path);
+static const char *join(kit_arena_t *arena, const char *folder, const char *name, const char *suffix) {
+  kit_text_t path = {0};
+  kit_text_f(&path, "%s/%s%s", folder, name, suffix);
+  const char *kept = path.failed ? NULL : kit_arena_text(arena, path.data, path.size);
+  kit_text_deinit(&path);
   return kept;
 }
 
 int64_t aoth_cache_limit(void) {
   const char *given = aoth_env("AOT_CACHE_LIMIT");
   int64_t bytes;
-  return given && aoth_byte_size(given, &bytes) ? bytes : AOTH_CACHE_LIMIT;
+  return given && kit_byte_size(given, &bytes) ? bytes : AOTH_CACHE_LIMIT;
 }
 
-const char *aoth_cache_path(aoth_arena_t *arena, const char *folder, const char *hex) {
+const char *aoth_cache_path(kit_arena_t *arena, const char *folder, const char *hex) {
   return join(arena, folder, hex, AOTH_CACHE_SUFFIX);
 }
 
@@ -40,12 +40,12 @@ static int by_use(const void *a, const void *b) {
 }
 
 /* 1: name ends with the suffix and is a regular file. */
-static int read_row(aoth_arena_t *arena, const char *folder, const char *name, const char *suffix,
+static int read_row(kit_arena_t *arena, const char *folder, const char *name, const char *suffix,
                     aoth_cache_file_t *out) {
   const size_t size = strlen(name), tail = strlen(suffix);
   struct stat st;
   if (size <= tail || strcmp(name + size - tail, suffix) != 0) return 0;
-  out->hex = aoth_arena_text(arena, name, size - tail);
+  out->hex = kit_arena_text(arena, name, size - tail);
   out->path = join(arena, folder, name, "");
   if (!out->hex || !out->path || lstat(out->path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
   out->nbytes = (uint64_t)st.st_size;
@@ -53,7 +53,7 @@ static int read_row(aoth_arena_t *arena, const char *folder, const char *name, c
   return 1;
 }
 
-aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, const char *suffix, uint32_t *out_n) {
+aoth_cache_file_t *aoth_cache_files(kit_arena_t *arena, const char *folder, const char *suffix, uint32_t *out_n) {
   aoth_cache_file_t *rows = NULL, row;
   uint32_t n = 0, capacity = 0;
   DIR *dir = opendir(folder);
@@ -62,7 +62,7 @@ aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, con
     if (!read_row(arena, folder, d->d_name, suffix, &row)) continue;
     if (n == capacity) {
       aoth_cache_file_t *bigger =
-          aoth_arena_alloc(arena, sizeof(void *), (capacity ? capacity * 2u : 64u) * sizeof *rows);
+          kit_arena_alloc(arena, sizeof(void *), (capacity ? capacity * 2u : 64u) * sizeof *rows);
       if (!bigger) break;
       if (n) memcpy(bigger, rows, n * sizeof *rows);
       capacity = capacity ? capacity * 2u : 64u;
@@ -110,13 +110,13 @@ static uint32_t remove_leftovers(const char *folder) {
   DIR *dir = opendir(folder);
   for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
     if (d->d_type != DT_REG && d->d_type != DT_DIR) n += remove_trap(dirfd(dir), d->d_name);
-    else if (strstr(d->d_name, AOTH_CACHE_SUFFIX ".tmp-")) n += (uint32_t)aoth_temporary_remove(dirfd(dir), d->d_name);
+    else if (strstr(d->d_name, AOTH_CACHE_SUFFIX ".tmp-")) n += (uint32_t)kit_temporary_remove(dirfd(dir), d->d_name);
     else if (d->d_name[0] != '.' && d->d_type == DT_DIR) n += remove_folder(dirfd(dir), d->d_name);
   if (dir) closedir(dir);
   return n;
 }
 
-static uint32_t evict(aoth_arena_t *arena, int64_t limit, const char *keep) {
+static uint32_t evict(kit_arena_t *arena, int64_t limit, const char *keep) {
   const char *const folders[2][2] = {{aoth_cache_dir(arena, AOTH_ENTRIES_FOLDER), AOTH_CACHE_SUFFIX},
                                      {aoth_cache_dir(arena, AOTH_UNITS_FOLDER), ""}};
   aoth_cache_file_t *rows[2] = {NULL, NULL};
@@ -140,8 +140,8 @@ static uint32_t evict(aoth_arena_t *arena, int64_t limit, const char *keep) {
 }
 
 uint32_t aoth_cache_evict(int64_t limit, const char *keep) {
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   const uint32_t n_gone = arena ? evict(arena, limit, keep) : 0;
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return n_gone;
 }

@@ -9,7 +9,7 @@
 #define AOTH_CACHE_FOLDER_H
 
 #include <aot/status.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <stdint.h>
 
 #define AOTH_CACHE_SUFFIX ".aotc"
@@ -24,10 +24,10 @@ typedef struct aoth_cache_file {
 } aoth_cache_file_t;
 
 int64_t aoth_cache_limit(void); /* AOT_CACHE_LIMIT ("256MiB"), else the constant */
-const char *aoth_cache_path(aoth_arena_t *arena, const char *folder, const char *hex); /* NULL: no memory */
+const char *aoth_cache_path(kit_arena_t *arena, const char *folder, const char *hex); /* NULL: no memory */
 /* Every file with the suffix ("": all; `hex` is the name without it), the one used last first. NULL with n 0: none,
  * or no memory. */
-aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, const char *suffix, uint32_t *out_n);
+aoth_cache_file_t *aoth_cache_files(kit_arena_t *arena, const char *folder, const char *suffix, uint32_t *out_n);
 void aoth_cache_touch(const char *path); /* used now */
 /* Removes entries and files of units, those unused for longest, until the rest fits into limit; leftovers of killed
  * writers, too. `keep` stays (its path, or NULL). Answers how many went. */

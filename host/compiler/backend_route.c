@@ -16,9 +16,9 @@ typedef struct aoth_backend_route {
   aoth_session_t *s;
   station_t *stations; /* by stage */
   uint32_t n_stations;
-  uint32_t at;           /* the stage that asks */
-  station_t *asked;      /* the backend that is being asked */
-  aoth_arena_t *scratch; /* of calls into them: the asking unit's own must last */
+  uint32_t at;          /* the stage that asks */
+  station_t *asked;     /* the backend that is being asked */
+  kit_arena_t *scratch; /* of calls into them: the asking unit's own must last */
 } aoth_backend_route_t;
 
 static int is_kind(const station_t *t, const char *kind) {
@@ -26,8 +26,8 @@ static int is_kind(const station_t *t, const char *kind) {
 }
 
 aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages) {
-  aoth_backend_route_t *r = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *r);
-  station_t *stations = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *stations);
+  aoth_backend_route_t *r = kit_arena_alloc(s->arena, sizeof(void *), sizeof *r);
+  station_t *stations = kit_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *stations);
   if (!r || !stations) return AOT_E_EXHAUSTED;
   *r = (aoth_backend_route_t){.s = s, .stations = stations, .n_stations = n_stages};
   for (uint32_t i = 0; i < n_stages; i++) stations[i].stage = stages[i];
@@ -45,7 +45,7 @@ void aoth_backend_route_end(aoth_session_t *s) {
   s->ctx.backends = NULL;
   for (uint32_t i = 0; r && i < r->n_stations; i++)
     if (!r->stations[i].is_dead) aoth_instance_destroy(s, r->stations[i].stage, &r->stations[i].unit);
-  if (r) aoth_arena_destroy(r->scratch);
+  if (r) kit_arena_destroy(r->scratch);
 }
 
 /* ---- a call inside of a call ---- */
@@ -54,7 +54,7 @@ void aoth_backend_route_end(aoth_session_t *s) {
 typedef struct outer_call {
   aot_ctx_t ctx;
   aoth_report_t report;
-  aoth_arena_t *scratch;
+  kit_arena_t *scratch;
   aoth_sink_t *sink;
   int32_t outcome;
   aot_status_t status;
@@ -174,7 +174,7 @@ static aot_status_t ask(aot_ctx_t *ctx, uint32_t backend, const char *doing, aot
   station_t *asked = find_backend(r, backend);
   if (!asked || ctx != &r->s->ctx) return AOT_E_UNIMPLEMENTED;
   r->asked = asked;
-  if (!r->scratch) r->scratch = aoth_arena_create();
+  if (!r->scratch) r->scratch = kit_arena_create();
   if (!r->scratch) return AOT_E_EXHAUSTED;
   const outer_call_t outer = step_aside(r->s, r);
   const aot_status_t status = ask_behind_passes(r, doing, fn, q);

@@ -8,6 +8,7 @@
  * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports
  * have nothing between them. From there on the order of effects is the order of nodes. */
 #include <compiler/backend_stage.h>
+#include "kit/base/vector.h"
 #include <compiler/backend_query.h>
 #include <sandbox/call.h>
 #include <compiler/decompose.h>
@@ -35,7 +36,7 @@ typedef struct lowering {
   const aoth_instance_t *backends;
   uint32_t n_backends, at;   /* at: the one that is being called */
   const aoth_stage_t *stage; /* the last, which takes what the others leave: complaints are about it */
-  aoth_arena_t *arena;       /* one round's verdicts */
+  kit_arena_t *arena;        /* one round's verdicts */
   uint32_t n_nodes;          /* rows below, for each backend */
   unsigned char *verdicts;
   const char **reasons;
@@ -52,7 +53,7 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
   l->verdicts[row] = v.accepted == 2 ? RATHER_PARTS : v.accepted ? ACCEPTED : REFUSED;
   const aot_str_t reason = v.reason.size ? v.reason : aot_str("none given by the backend");
   if (!v.accepted)
-    l->reasons[row] = aoth_arena_text(l->arena, reason.data, reason.size < 4096 ? (size_t)reason.size : 4096);
+    l->reasons[row] = kit_arena_text(l->arena, reason.data, reason.size < 4096 ? (size_t)reason.size : 4096);
   return AOT_OK;
 }
 
@@ -77,7 +78,7 @@ static int verdict_on(const lowering_t *l, uint32_t node) {
 /* Nodes with that verdict, in program order. NULL: no memory (n 1). */
 static aot_node_t *nodes_with(lowering_t *l, int verdict, uint32_t *out_n) {
   uint32_t n = 0;
-  aot_node_t *list = aoth_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
+  aot_node_t *list = kit_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
   *out_n = 1;
   if (!list) return NULL;
   for (uint32_t g = 1; g < aoth_graph_n_graphs(l->s->now.prog); g++)
@@ -96,11 +97,11 @@ static aot_status_t no_memory(lowering_t *l) {
 }
 
 static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
-  aoth_arena_reset(l->arena);
+  kit_arena_reset(l->arena);
   l->n_nodes = aoth_graph_n_nodes(l->s->now.prog);
   const size_t n_rows = (size_t)l->n_backends * l->n_nodes + 1;
-  l->verdicts = aoth_arena_alloc(l->arena, 1, n_rows);
-  l->reasons = aoth_arena_alloc(l->arena, sizeof(void *), n_rows * sizeof *l->reasons);
+  l->verdicts = kit_arena_alloc(l->arena, 1, n_rows);
+  l->reasons = kit_arena_alloc(l->arena, sizeof(void *), n_rows * sizeof *l->reasons);
   if (!l->verdicts || !l->reasons) return no_memory(l);
   const uint64_t edits = aoth_journal_count(l->s->now.prog);
   for (l->at = 0; l->at < l->n_backends; l->at++) {
@@ -127,10 +128,10 @@ static int has_token(aot_prog_t *p, const aot_node_info_t *n) {
   return 0;
 }
 
-static aot_status_t drop_token_outputs(aot_prog_t *p, aot_graph_t g, aoth_arena_t *arena) {
+static aot_status_t drop_token_outputs(aot_prog_t *p, aot_graph_t g, kit_arena_t *arena) {
   const uint32_t n = aoth_graph_n_outputs(p, g);
   uint32_t n_kept = 0;
-  aot_port_t *kept = aoth_arena_alloc(arena, 8, (n + 1) * sizeof *kept);
+  aot_port_t *kept = kit_arena_alloc(arena, 8, (n + 1) * sizeof *kept);
   if (!kept) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (aoth_graph_outputs(p, g)[i].role != AOT_ROLE_TOKEN) kept[n_kept++] = aoth_graph_outputs(p, g)[i];
@@ -141,7 +142,7 @@ static aot_status_t drop_token_outputs(aot_prog_t *p, aot_graph_t g, aoth_arena_
   return AOT_OK;
 }
 
-static aot_status_t drop_token_ports(aot_prog_t *p, aot_graph_t g, aoth_arena_t *arena) {
+static aot_status_t drop_token_ports(aot_prog_t *p, aot_graph_t g, kit_arena_t *arena) {
   AOT_TRY(drop_token_outputs(p, g, arena));
   for (uint32_t i = aoth_graph_n_inputs(p, g); i-- > 0;)
     if (aoth_graph_inputs(p, g)[i].role == AOT_ROLE_TOKEN) AOT_TRY(aoth_edit_input_erase(p, g, i));
@@ -174,14 +175,13 @@ static void line_origin(aoth_session_t *s, aot_origin_t origin) {
   for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(s->now.prog, origin, &o) == AOT_OK;
        depth++) {
     if (o.module_path.size || o.source_file.size || o.node_name.size) {
-      aoth_text_t t = {0};
-      if (o.source_file.size) aoth_text_f(&t, "%.*s:%u", (int)o.source_file.size, o.source_file.data, o.line);
-      if (o.module_path.size)
-        aoth_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)o.module_path.size, o.module_path.data);
+      kit_text_t t = {0};
+      if (o.source_file.size) kit_text_f(&t, "%.*s:%u", (int)o.source_file.size, o.source_file.data, o.line);
+      if (o.module_path.size) kit_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)o.module_path.size, o.module_path.data);
       if (o.node_name.size)
-        aoth_text_f(&t, "%snode %.*s of the model", t.size ? ", " : "", (int)o.node_name.size, o.node_name.data);
+        kit_text_f(&t, "%snode %.*s of the model", t.size ? ", " : "", (int)o.node_name.size, o.node_name.data);
       aoth_sink_line(s->config.sink, "  from %s", t.data ? t.data : "");
-      aoth_text_deinit(&t);
+      kit_text_deinit(&t);
       return;
     }
     origin = o.parent;
@@ -196,14 +196,14 @@ static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t
                    l->stage->use, n, n == 1 ? "" : "s", why);
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
-    aoth_text_t t = {0};
+    kit_text_t t = {0};
     aoth_print_node(s->now.prog, list[i], &t);
     const char *const *reasons = &l->reasons[(size_t)(l->n_backends - 1) * l->n_nodes];
     const char *reason = list[i].id < l->n_nodes && reasons[list[i].id] ? reasons[list[i].id] : "";
     aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
     aoth_sink_line(s->config.sink, "  reason: %s", *reason ? reason : "the backend did not report one");
     if (aoth_graph_node_info(s->now.prog, list[i], &info) == AOT_OK) line_origin(s, info.origin);
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
   }
   if (n > MAX_LISTED) aoth_sink_line(s->config.sink, "and %u more", n - MAX_LISTED);
   s->outcome = AOTH_CALL_TOLD;
@@ -257,14 +257,9 @@ static aot_status_t decompose_refused(lowering_t *l) {
 aot_status_t aoth_artifact_add(aoth_session_t *s, const void *data, uint64_t nbytes) {
   if (nbytes > SIZE_MAX / 4 || s->now.artifact_nbytes > SIZE_MAX / 4) return AOT_E_EXHAUSTED;
   const uint64_t needed = s->now.artifact_nbytes + nbytes;
-  if (needed > s->now.artifact_capacity) {
-    uint64_t capacity = s->now.artifact_capacity ? s->now.artifact_capacity : 4096;
-    while (capacity < needed) capacity *= 2;
-    void *bigger = realloc(s->now.artifact, (size_t)capacity);
-    if (!bigger) return AOT_E_EXHAUSTED;
-    s->now.artifact = bigger;
-    s->now.artifact_capacity = capacity;
-  }
+  void *artifact = kit_grow64(s->now.artifact, &s->now.artifact_capacity, needed, 1);
+  if (needed && !artifact) return AOT_E_EXHAUSTED;
+  s->now.artifact = artifact;
   if (nbytes) memcpy((char *)s->now.artifact + s->now.artifact_nbytes, data, (size_t)nbytes);
   s->now.artifact_nbytes = needed;
   return AOT_OK;
@@ -366,8 +361,8 @@ static void find_refusals(const lowering_t *l, uint32_t b, aoth_share_t *out) {
   aoth_session_t *s = l->s;
   aot_prog_t *p = s->now.prog;
   const uint32_t n_ops = aoth_graph_n_ops(p);
-  uint32_t *row_of = aoth_arena_alloc(l->arena, sizeof *row_of, ((size_t)n_ops + 1) * sizeof *row_of); /* row + 1 */
-  aoth_refusal_t *rows = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_ops + 1) * sizeof *rows);
+  uint32_t *row_of = kit_arena_alloc(l->arena, sizeof *row_of, ((size_t)n_ops + 1) * sizeof *row_of); /* row + 1 */
+  aoth_refusal_t *rows = kit_arena_alloc(s->arena, sizeof(void *), ((size_t)n_ops + 1) * sizeof *rows);
   if (!row_of || !rows) return;
   out->refusals = rows;
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
@@ -378,8 +373,8 @@ static void find_refusals(const lowering_t *l, uint32_t b, aoth_share_t *out) {
       if (!row_of[info.op.id]) {
         const aot_str_t op = aoth_graph_op_desc(p, info.op)->name;
         const char *reason = l->reasons[at] ? l->reasons[at] : "";
-        rows[out->n_refusals].op = aoth_arena_text(s->arena, op.data, (size_t)op.size);
-        rows[out->n_refusals].reason = aoth_arena_text(s->arena, reason, strlen(reason));
+        rows[out->n_refusals].op = kit_arena_text(s->arena, op.data, (size_t)op.size);
+        rows[out->n_refusals].reason = kit_arena_text(s->arena, reason, strlen(reason));
         row_of[info.op.id] = ++out->n_refusals;
       }
       rows[row_of[info.op.id] - 1].n_nodes++;
@@ -394,10 +389,10 @@ aot_status_t aoth_backends_make_acceptable(aoth_session_t *s, const aoth_stage_t
                   .stage = &stages[n - 1],
                   .backends = backends,
                   .n_backends = n,
-                  .arena = aoth_arena_create()};
+                  .arena = kit_arena_create()};
   const aot_status_t status = make_acceptable(&l, out_edits);
   for (uint32_t b = 0; b < n && status == AOT_OK; b++) find_refusals(&l, b, &shares[b]);
-  aoth_arena_destroy(l.arena);
+  kit_arena_destroy(l.arena);
   if (status == AOT_OK) return AOT_OK;
   return aoth_session_fail(s, l.at < n ? &stages[l.at] : l.stage); /* the one that was being asked */
 }
@@ -406,10 +401,10 @@ aoth_stage_t aoth_stage_kept(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_stage_t kept = *stage;
   kept.at = kept.with = NULL;
   kept.use = stage->unit->id;
-  kept.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
-  if (stage->where.file) kept.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
+  kept.name = kit_arena_text(s->arena, stage->name, strlen(stage->name));
+  if (stage->where.file) kept.where.file = kit_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
   if (stage->where.source)
-    kept.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+    kept.where.source = kit_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
   return kept;
 }
 
@@ -442,10 +437,10 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
                               uint64_t *out_edits) {
   const aoth_properties_t properties = aoth_prog_properties(s->now.prog);
   lowering_t l = {
-      .s = s, .stages = stage, .stage = stage, .backends = backend, .n_backends = 1, .arena = aoth_arena_create()};
+      .s = s, .stages = stage, .stage = stage, .backends = backend, .n_backends = 1, .arena = kit_arena_create()};
   aoth_session_exe_drop(s);
   aot_status_t status = make_acceptable(&l, out_edits);
-  aoth_arena_destroy(l.arena);
+  kit_arena_destroy(l.arena);
   if (status == AOT_OK) {
     status = compile_and_load(s, stage, backend);
     if (status != AOT_OK) aoth_prog_set_properties(s->now.prog, properties); /* compiled, perhaps, but not loaded */

@@ -36,27 +36,27 @@ typedef struct builder {
 static void put(builder_t *m, const char *value, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void put(builder_t *m, const char *value, const char *format, ...) {
   aoth_cache_key_t *k = m->key;
-  aoth_text_t label = {0};
+  kit_text_t label = {0};
   aoth_key_row_t *rows = aoth_session_room(m->s, k->rows, k->n_rows, &k->capacity, sizeof *rows);
   va_list args;
   va_start(args, format);
-  aoth_text_v(&label, format, args);
+  kit_text_v(&label, format, args);
   va_end(args);
   if (rows) {
     k->rows = rows;
-    rows[k->n_rows].label = aoth_arena_text(m->s->arena, label.data ? label.data : "", label.size);
-    rows[k->n_rows].value = aoth_arena_text(m->s->arena, value, strlen(value));
+    rows[k->n_rows].label = kit_arena_text(m->s->arena, label.data ? label.data : "", label.size);
+    rows[k->n_rows].value = kit_arena_text(m->s->arena, value, strlen(value));
     m->failed |= !rows[k->n_rows].label || !rows[k->n_rows].value;
     k->n_rows++;
   }
   m->failed |= !rows || label.failed;
-  aoth_text_deinit(&label);
+  kit_text_deinit(&label);
 }
 
 static void bypass(builder_t *m, int reason, const char *detail) {
   if (m->key->bypass) return;
   m->key->bypass = reason;
-  m->key->detail = detail ? aoth_arena_text(m->s->arena, detail, strlen(detail)) : NULL;
+  m->key->detail = detail ? kit_arena_text(m->s->arena, detail, strlen(detail)) : NULL;
 }
 
 /* ---- hashes ---- */
@@ -104,13 +104,13 @@ static void put_plugin(builder_t *m, const aoth_plugin_t *p) {
 /* ---- a unit and its options ---- */
 
 static void put_option(builder_t *m, const char *stage, const aot_option_t *o, const aot_opt_value_t *v) {
-  aoth_text_t value = {0};
+  kit_text_t value = {0};
   switch (o->kind) {
     case AOT_OPT_BOOL:
     case AOT_OPT_I64:
-    case AOT_OPT_BYTES: aoth_text_i64(&value, v->i); break;
-    case AOT_OPT_F64: aoth_text_double(&value, v->f); break;
-    default: aoth_text_str(&value, v->s);
+    case AOT_OPT_BYTES: kit_text_i64(&value, v->i); break;
+    case AOT_OPT_F64: kit_text_double(&value, v->f); break;
+    default: kit_text_str(&value, v->s);
   }
   put(m, value.data ? value.data : "", "%s: %.*s", stage, (int)o->name.size, o->name.data);
   struct stat st;
@@ -118,18 +118,18 @@ static void put_option(builder_t *m, const char *stage, const aot_option_t *o, c
     char hex[AOTH_KEY_CHARS + 1];
     if (hash_file(m, value.data, hex)) put(m, hex, "%s: contents of %.*s", stage, (int)o->name.size, o->name.data);
   }
-  aoth_text_deinit(&value);
+  kit_text_deinit(&value);
 }
 
 static void put_stage(builder_t *m, const aoth_stage_t *stage, const char *what) {
-  aoth_text_t label = {0};
-  aoth_text_f(&label, "%s %s", what, stage->use);
+  kit_text_t label = {0};
+  kit_text_f(&label, "%s %s", what, stage->use);
   put(m, stage->unit->version, "%s", label.data ? label.data : "");
   for (uint32_t i = 0; i < stage->opts.n_values && i < stage->unit->desc.n_options; i++)
     if (stage->unit->options[i].flags & AOT_OPT_AFFECTS_OUTPUT)
       put_option(m, label.data ? label.data : "", &stage->unit->options[i], &stage->opts.values[i]);
   put_plugin(m, stage->unit->plugin);
-  aoth_text_deinit(&label);
+  kit_text_deinit(&label);
 }
 
 /* ---- the host ---- */
@@ -228,21 +228,21 @@ static void put_ranks(builder_t *m) {
 }
 
 static void put_aliasing(builder_t *m, const aoth_aliasing_t *a) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   aoth_aliasing_print(a, &text);
   put(m, text.data ? text.data : "", "inputs");
   m->failed |= text.failed;
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
 }
 
 static void hash_rows(aoth_cache_key_t *key) {
-  aoth_text_t all = {0};
+  kit_text_t all = {0};
   for (uint32_t i = 0; i < key->n_rows; i++) {
-    aoth_text_add(&all, key->rows[i].label, strlen(key->rows[i].label) + 1);
-    aoth_text_add(&all, key->rows[i].value, strlen(key->rows[i].value) + 1);
+    kit_text_add(&all, key->rows[i].label, strlen(key->rows[i].label) + 1);
+    kit_text_add(&all, key->rows[i].value, strlen(key->rows[i].value) + 1);
   }
   digest_text(XXH3_128bits(all.data ? all.data : "", all.size), key->hex);
-  aoth_text_deinit(&all);
+  kit_text_deinit(&all);
 }
 
 aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model, uint32_t flags,

@@ -31,13 +31,13 @@ typedef struct leaf_row {
 typedef struct packer {
   aoth_session_t *s;
   const aoth_model_t *model;
-  aoth_text_t about, program, nodes, leaves, data; /* bytes */
+  kit_text_t about, program, nodes, leaves, data; /* bytes */
 } packer_t;
 
-static void add_node_ids(aot_prog_t *p, aoth_text_t *out) {
+static void add_node_ids(aot_prog_t *p, kit_text_t *out) {
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n))
-      aoth_text_add(out, (const char *)&n.id, sizeof n.id);
+      kit_text_add(out, (const char *)&n.id, sizeof n.id);
 }
 
 static void add_leaf(packer_t *k, const aot_leaf_info_t *l) {
@@ -48,12 +48,12 @@ static void add_leaf(packer_t *k, const aot_leaf_info_t *l) {
     row.from = FROM_MODEL;
     row.at = at - file;
   } else if (l->data) {
-    aoth_text_add(&k->data, zeros, (DATA_ALIGNMENT - k->data.size % DATA_ALIGNMENT) % DATA_ALIGNMENT);
+    kit_text_add(&k->data, zeros, (DATA_ALIGNMENT - k->data.size % DATA_ALIGNMENT) % DATA_ALIGNMENT);
     row.from = FROM_ENTRY;
     row.at = k->data.size;
-    aoth_text_add(&k->data, l->data, (size_t)l->nbytes);
+    kit_text_add(&k->data, l->data, (size_t)l->nbytes);
   }
-  aoth_text_add(&k->leaves, (const char *)&row, sizeof row);
+  kit_text_add(&k->leaves, (const char *)&row, sizeof row);
 }
 
 /* 0: more than an entry should copy. */
@@ -92,7 +92,7 @@ static void add_about(packer_t *k, const aoth_pipeline_t *p) {
   json_decref(shares);
   char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
   json_decref(about);
-  if (text) aoth_text_z(&k->about, text);
+  if (text) kit_text_z(&k->about, text);
   else k->about.failed = 1;
   void (*release)(void *);
   json_get_alloc_funcs(NULL, &release);
@@ -104,14 +104,14 @@ static int reads_back(packer_t *k) {
   aoth_session_t *s = k->s;
   aot_ctx_t quiet = {.session = s->arena, .scratch = s->scratch};
   aot_prog_t *again = aoth_prog_create(s->ops, &quiet);
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   int same = again && aoth_parse(again, "cache", k->program.data, k->program.size) == AOT_OK;
   if (same) {
     aoth_print(again, &text);
     same = text.size == k->program.size && memcmp(text.data, k->program.data, text.size) == 0 &&
            aoth_count_nodes(again) * sizeof(uint32_t) == k->nodes.size;
   }
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   if (again) aoth_prog_destroy(again);
   return same;
 }
@@ -136,11 +136,11 @@ int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_mod
         {k.leaves.data, k.leaves.size}, {k.data.data, k.data.size},       {s->now.artifact, s->now.artifact_nbytes}};
     if (aoth_entry_write(s->cache->path, parts, NULL) != AOT_OK) reason = AOTH_BYPASS_WRITE;
   }
-  aoth_text_deinit(&k.about);
-  aoth_text_deinit(&k.program);
-  aoth_text_deinit(&k.nodes);
-  aoth_text_deinit(&k.leaves);
-  aoth_text_deinit(&k.data);
+  kit_text_deinit(&k.about);
+  kit_text_deinit(&k.program);
+  kit_text_deinit(&k.nodes);
+  kit_text_deinit(&k.leaves);
+  kit_text_deinit(&k.data);
   return reason;
 }
 
@@ -169,7 +169,7 @@ static const char *map_nodes(aoth_session_t *s, const aoth_entry_t *e) {
   if (n != aoth_count_nodes(s->now.prog)) return "inconsistent: nodes";
   for (uint64_t k = 0; k < n; k++) most = old[k] > most ? old[k] : most;
   if (most > UINT32_MAX - 2u) return "inconsistent: nodes";
-  uint32_t *map = aoth_arena_alloc(s->arena, sizeof *map, (most + (size_t)1) * sizeof *map);
+  uint32_t *map = kit_arena_alloc(s->arena, sizeof *map, (most + (size_t)1) * sizeof *map);
   if (!map) return "too large for this machine";
   for (uint32_t g = 1; g < aoth_graph_n_graphs(s->now.prog); g++)
     for (aot_node_t k = aoth_graph_first(s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
@@ -181,7 +181,7 @@ static const char *map_nodes(aoth_session_t *s, const aoth_entry_t *e) {
 
 static const char *text_of(aoth_session_t *s, const json_t *row, const char *name) {
   const char *text = json_string_value(json_object_get(row, name));
-  const char *copy = text ? aoth_arena_text(s->arena, text, strlen(text)) : NULL;
+  const char *copy = text ? kit_arena_text(s->arena, text, strlen(text)) : NULL;
   return copy ? copy : "";
 }
 
@@ -189,11 +189,11 @@ static void restore_numbers(aoth_session_t *s, const json_t *row, aoth_record_t 
   json_t *numbers = json_object_get(row, "numbers"), *value;
   const char *name;
   const size_t capacity = json_object_size(numbers) + s->report.n_numbers + 1;
-  aoth_number_t *list = aoth_arena_alloc(s->arena, sizeof(void *), capacity * sizeof *list);
+  aoth_number_t *list = kit_arena_alloc(s->arena, sizeof(void *), capacity * sizeof *list);
   if (!list) return;
   json_object_foreach(numbers, name, value) {
     if (json_object_get(value, "text")) continue; /* of the machine where the entry was made */
-    list[out->n_numbers].name = aoth_arena_text(s->arena, name, strlen(name));
+    list[out->n_numbers].name = kit_arena_text(s->arena, name, strlen(name));
     list[out->n_numbers].unit = text_of(s, value, "unit");
     list[out->n_numbers].value = json_number_value(json_object_get(value, "value"));
     list[out->n_numbers].text = NULL;

@@ -3,7 +3,6 @@
 #include <sandbox/call.h>
 #include <config/options.h>
 #include <config/default_units.h>
-#include <config/overwrites.h>
 #include <config/run_section.h>
 #include <sandbox/session.h>
 #include <compiler/stage_check.h>
@@ -70,16 +69,16 @@ static int is_assign(const aoth_pipeline_t *p, const aoth_stage_t *stage) {
 static void tell_devices(const checker_t *c, uint32_t first) {
   const aoth_pipeline_t *p = c->p;
   const char *own = aoth_device_name(p->arena, &p->run.device);
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   for (uint32_t i = first; i < p->n_stages; i++) {
     const aoth_stage_t *device = p->stages[i].device;
     const char *name = device ? aoth_device_name(p->arena, device) : NULL;
-    if (i > first) aoth_text_z(&text, ",");
-    if (name && own && strcmp(name, own) != 0) aoth_text_z(&text, device->use ? device->use : "host");
+    if (i > first) kit_text_z(&text, ",");
+    if (name && own && strcmp(name, own) != 0) kit_text_z(&text, device->use ? device->use : "host");
   }
-  const char *kept = aoth_arena_text(p->arena, text.data ? text.data : "", text.size);
+  const char *kept = kit_arena_text(p->arena, text.data ? text.data : "", text.size);
   if (kept) aoth_option_set(&p->assign, "devices", (aot_opt_value_t){.s = aot_str(kept)});
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
 }
 
 /* Several backends: a stage that divides the program among them is added, unless the pipeline has it right before
@@ -103,15 +102,15 @@ static void check_assign(checker_t *c) {
 }
 
 /* The properties that a textual program says it has (`properties imported "vendor.tiled"`); none: none are found. */
-static aoth_properties_t properties_in(aoth_arena_t *arena, aot_str_t text) {
+static aoth_properties_t properties_in(kit_arena_t *arena, aot_str_t text) {
   const char *at = text.data, *end = text.data + text.size;
   aoth_properties_t properties = {0};
   for (int i = 0; i < 100 && at < end && aoth_properties_are_none(properties); i++) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     const size_t size = (size_t)((newline ? newline : end) - at);
-    char *line = size > 11 && memcmp(at, "properties ", 11) == 0 ? aoth_arena_text(arena, at, size) : NULL;
+    char *line = size > 11 && memcmp(at, "properties ", 11) == 0 ? kit_arena_text(arena, at, size) : NULL;
     for (char *rest = line ? line + 11 : NULL, *word; rest && (word = strtok_r(rest, " \t\r\"", &rest));) {
-      aot_str_t *name = aoth_arena_alloc(arena, 8, sizeof *name);
+      aot_str_t *name = kit_arena_alloc(arena, 8, sizeof *name);
       if (!name) break;
       *name = aot_str(word);
       if (aoth_property_find(*name) || aoth_is_vendor_name(*name))
@@ -122,7 +121,7 @@ static aoth_properties_t properties_in(aoth_arena_t *arena, aot_str_t text) {
   return properties;
 }
 
-static aoth_properties_t properties_of_text(aoth_arena_t *arena, const aoth_pipeline_t *p) {
+static aoth_properties_t properties_of_text(kit_arena_t *arena, const aoth_pipeline_t *p) {
   aoth_map_t map;
   if (p->model_bytes.data) return properties_in(arena, p->model_bytes);
   if (!p->model_path || aoth_file_map(p->model_path, NULL, &map) != AOT_OK) return aoth_properties_known(0);
@@ -146,7 +145,7 @@ static uint32_t imported_properties(const aoth_pipeline_t *p) {
 
 /* What the program is before the first stage. None: not known, so nothing is held against the stages before they
  * run. */
-static aoth_properties_t first_properties(aoth_arena_t *arena, const aoth_pipeline_t *p) {
+static aoth_properties_t first_properties(kit_arena_t *arena, const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text =
       p->importer.use ? strcmp(p->importer.use, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
@@ -157,7 +156,7 @@ static aoth_properties_t first_properties(aoth_arena_t *arena, const aoth_pipeli
  * it, so that one mistake is reported once. */
 static void check_contracts(checker_t *c) {
   aoth_properties_t properties = first_properties(c->s->arena, c->p);
-  aoth_arena_t *arena = c->s->arena;
+  kit_arena_t *arena = c->s->arena;
   int n_partitions = 0;
   const aoth_stage_t *optimizer = c->p->run.train.present ? &c->p->run.train.optimizer : NULL;
   const aoth_stage_t *stitch = &c->p->run.train.stitch;
@@ -199,7 +198,6 @@ static void check_files(checker_t *c) {
   if (run->train.present && run->train.data.path != run->inputs.path)
     check_file(c, run->train.data.path, &run->train.data.where, "data file");
   check_file(c, run->train.resume, &run->train.where_resume, "checkpoint");
-  note_status(c, aoth_pipeline_check_outputs(c->p, c->s->config.sink));
 }
 
 static void check_model(checker_t *c) {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 static const char *kept(aoth_session_t *s, const char *text) {
-  return text ? aoth_arena_text(s->arena, text, strlen(text)) : NULL;
+  return text ? kit_arena_text(s->arena, text, strlen(text)) : NULL;
 }
 
 static int has_backend(const aoth_pipeline_t *p) {
@@ -77,10 +77,10 @@ static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const a
   if (!wrong && !about) wrong = "damaged";
   const char *variable = about ? aoth_cache_changed_variable(about) : NULL;
   if (variable) {
-    aoth_text_t t = {0};
-    aoth_text_f(&t, "the environment variable %s has changed", variable);
+    kit_text_t t = {0};
+    kit_text_f(&t, "the environment variable %s has changed", variable);
     c->detail = kept(s, t.data);
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
   } else if (!wrong && !(wrong = aoth_cache_restore(s, p, model, &entry, about))) {
     json_decref(about);
     aoth_cache_touch(c->path);

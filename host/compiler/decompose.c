@@ -39,14 +39,14 @@ static int same_encoding(aot_prog_t *p, aot_value_t a, aot_value_t b) {
          x.encoding.id == y.encoding.id && x.memory == y.memory;
 }
 
-aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
+aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, kit_arena_t *arena, aot_node_t node,
                                  int *out_done) {
   aot_prog_t *p = s->now.prog;
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(aoth_graph_node_info(p, node, &info));
   const uint32_t n = info.n_results, first = info.first_result.id;
   decomposition_t d = {.s = s, .node = node};
-  d.values = aoth_arena_alloc(arena, sizeof(uint32_t), (n + 1) * sizeof *d.values);
+  d.values = kit_arena_alloc(arena, sizeof(uint32_t), (n + 1) * sizeof *d.values);
   if (!d.values) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "lower.memory",
                      "no memory to decompose a node");
@@ -94,7 +94,7 @@ static aot_status_t erase_new(aot_prog_t *p, uint32_t n_before) {
   return AOT_OK;
 }
 
-aot_status_t aoth_try_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
+aot_status_t aoth_try_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, kit_arena_t *arena, aot_node_t node,
                                      int *out_done) {
   aoth_sink_t *const sink = s->config.sink, *quiet = aoth_sink_create(NULL);
   const uint32_t n_nodes = aoth_graph_n_nodes(s->now.prog), n_diags = s->ctx.n_diags;

@@ -42,7 +42,7 @@ static aot_status_t take_other(aoth_session_t *s, const aoth_stage_t *device, co
                      "the session runs on other devices already");
     return AOT_E_PRECONDITION;
   }
-  aoth_other_device_t *other = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *other);
+  aoth_other_device_t *other = kit_arena_alloc(s->arena, sizeof(void *), sizeof *other);
   if (!other) return no_memory(s);
   other->name = name;
   other->device = aoth_host_device();

@@ -22,16 +22,16 @@ static void tell(query_t *a, aot_value_t v, const aot_type_t *t) {
   aot_prog_t *p = a->s->now.prog;
   const aot_node_t node = aoth_graph_value_def(p, v);
   aot_encoding_info_t e = {.struct_size = sizeof e};
-  aoth_text_t what = {0};
+  kit_text_t what = {0};
   if (a->n_unknown++ >= MAX_TOLD) return;
-  aoth_text_f(&what, "%s %u of graph %u", node.id == AOT_NO_ID ? "input" : "result", aoth_graph_value_index(p, v),
-              aoth_graph_value_graph(p, v).id);
-  if (t->memory) aoth_text_f(&what, " lies in memory space %u%s", t->memory, t->encoding.id == AOT_NO_ID ? "" : " and");
+  kit_text_f(&what, "%s %u of graph %u", node.id == AOT_NO_ID ? "input" : "result", aoth_graph_value_index(p, v),
+             aoth_graph_value_graph(p, v).id);
+  if (t->memory) kit_text_f(&what, " lies in memory space %u%s", t->memory, t->encoding.id == AOT_NO_ID ? "" : " and");
   if (aoth_graph_encoding_info(p, t->encoding, &e) == AOT_OK)
-    aoth_text_f(&what, " has encoding %.*s", (int)e.name.size, e.name.data);
+    kit_text_f(&what, " has encoding %.*s", (int)e.name.size, e.name.data);
   aoth_report_node(p, node, AOT_SEVERITY_ERROR, "lower.encoding", NULL, "backend %s does not know how %s",
                    a->stage->use, what.data ? what.data : "a value lies");
-  aoth_text_deinit(&what);
+  kit_text_deinit(&what);
 }
 
 static void ask(query_t *a, aot_value_t v) {

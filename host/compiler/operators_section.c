@@ -77,7 +77,7 @@ static aot_status_t complain(const declaration_t *d, const aot_declare_error_t *
 /* A bundle has them, too. */
 static aot_status_t remember(aoth_session_t *s, aot_str_t text) {
   aot_str_t *rows = aoth_session_room(s, s->declared, s->n_declared, &s->declared_capacity, sizeof *rows);
-  const char *copy = rows ? aoth_arena_text(s->arena, text.data, (size_t)text.size) : NULL;
+  const char *copy = rows ? kit_arena_text(s->arena, text.data, (size_t)text.size) : NULL;
   if (!copy) return AOT_E_EXHAUSTED;
   s->declared = rows;
   rows[s->n_declared++] = (aot_str_t){copy, text.size};
@@ -139,7 +139,7 @@ typedef struct found {
 static aot_status_t AOT_CALL put_text(const aot_schema_sink_t *sink, aot_str_t schema) {
   found_t *f = sink->head.self;
   aot_str_t *texts = aoth_session_room(f->s, f->texts, f->n, &f->capacity, sizeof *texts);
-  const char *text = texts ? aoth_arena_text(f->s->arena, schema.data, (size_t)schema.size) : NULL;
+  const char *text = texts ? kit_arena_text(f->s->arena, schema.data, (size_t)schema.size) : NULL;
   if (!text) return AOT_E_EXHAUSTED;
   f->texts = texts;
   texts[f->n++] = (aot_str_t){text, schema.size};

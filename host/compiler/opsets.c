@@ -179,7 +179,7 @@ static aot_status_t put_name(void *self, aot_str_t name) {
   for (uint32_t i = 0; i < needs->n; i++)
     if (aot_str_eq(needs->names[i], name)) return AOT_OK;
   aot_str_t *names = aoth_session_room(s, needs->names, needs->n, &needs->capacity, sizeof *names);
-  const char *text = names ? aoth_arena_text(s->arena, name.data, (size_t)name.size) : NULL;
+  const char *text = names ? kit_arena_text(s->arena, name.data, (size_t)name.size) : NULL;
   if (!text) return AOT_E_EXHAUSTED;
   needs->names = names;
   names[needs->n++] = (aot_str_t){text, name.size};

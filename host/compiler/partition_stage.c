@@ -19,7 +19,7 @@ typedef struct partitioner {
   aoth_session_t *s;
   const aoth_instance_t *unit;
   aot_cut_t cut; /* the host's copy */
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   uint32_t n_cuts;
   aoth_kit_host_t tables;
   jg_halves_t *halves; /* what the host makes of the cut for a unit without apply */
@@ -31,9 +31,9 @@ static aot_status_t put_cut(const aot_cut_sink_t *sink, const aot_cut_t *cut) {
   if (aot_import(&copy, sizeof copy, cut) != AOT_OK) return AOT_E_TOO_NEW;
   if (++r->n_cuts > 1) return AOT_E_EXISTS;
   if ((copy.n_saved && !copy.saved) || (copy.n_recomputed && !copy.recomputed)) return AOT_E_INVALID;
-  copy.saved = aoth_arena_copy(r->arena, sizeof(uint32_t), copy.saved, copy.n_saved * sizeof *copy.saved);
+  copy.saved = kit_arena_copy(r->arena, sizeof(uint32_t), copy.saved, copy.n_saved * sizeof *copy.saved);
   copy.recomputed =
-      aoth_arena_copy(r->arena, sizeof(uint32_t), copy.recomputed, copy.n_recomputed * sizeof *copy.recomputed);
+      kit_arena_copy(r->arena, sizeof(uint32_t), copy.recomputed, copy.n_recomputed * sizeof *copy.recomputed);
   if ((copy.n_saved && !copy.saved) || (copy.n_recomputed && !copy.recomputed)) return AOT_E_EXHAUSTED;
   copy.struct_size = sizeof copy;
   r->cut = copy;
@@ -106,10 +106,10 @@ static aot_status_t divide(aoth_session_t *s, const aoth_stage_t *stage, partiti
 
 aot_status_t aoth_stage_divide(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
                                aoth_joint_record_t **out_joint) {
-  partitioner_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
+  partitioner_t r = {.s = s, .unit = unit, .arena = kit_arena_create()};
   if (!r.arena) return s->status = AOT_E_EXHAUSTED;
   const aot_status_t status = divide(s, stage, &r, out_joint);
   jg_halves_destroy(r.halves);
-  aoth_arena_destroy(r.arena);
+  kit_arena_destroy(r.arena);
   return status;
 }

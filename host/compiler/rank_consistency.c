@@ -1,7 +1,6 @@
 #include <compiler/rank_consistency.h>
 
 #include <aot/inline.h>
-#include <base/file.h>
 #include <ir/digest.h>
 #include <compiler/cache_key.h>
 #include <compiler/run_ranks.h>
@@ -101,53 +100,30 @@ aot_status_t aoth_ranks_alike(aoth_session_t *s, const aoth_said_t *said, uint32
   return status;
 }
 
-/* ---- a file ---- */
-
-enum { N_PLACES = 64, PLACE_NBYTES = 4096 };
-
-static uint64_t hash_places(const aoth_map_t *map) {
-  const char *bytes = map->data;
-  XXH3_state_t state;
-  if (map->nbytes <= (uint64_t)N_PLACES * PLACE_NBYTES) return XXH3_64bits(bytes, (size_t)map->nbytes);
-  XXH3_64bits_reset(&state);
-  for (uint64_t i = 0; i < N_PLACES; i++) /* the last one ends with the file */
-    XXH3_64bits_update(&state, bytes + (map->nbytes - PLACE_NBYTES) / (N_PLACES - 1) * i, PLACE_NBYTES);
-  return XXH3_64bits_digest(&state);
-}
-
-aot_status_t aoth_said_file(aoth_text_t *out, const char *path, aoth_sink_t *sink) {
-  aoth_map_t map;
-  AOT_TRY(aoth_file_map(path, sink, &map));
-  aoth_text_f(out, "%s: %llu bytes, hash %016llx\n", path, (unsigned long long)map.nbytes,
-              (unsigned long long)hash_places(&map));
-  aoth_file_unmap(&map);
-  return AOT_OK;
-}
-
 /* ---- what was compiled ---- */
 
-static void say_pipeline(const aoth_pipeline_t *p, aoth_text_t *out) {
+static void say_pipeline(const aoth_pipeline_t *p, kit_text_t *out) {
   aoth_pipeline_t alike = *p; /* where ranks meet, and as which rank, may differ */
   memset(&alike.run.ranks, 0, sizeof alike.run.ranks);
   aoth_pipeline_print(&alike, out);
 }
 
-static void say_plugins(const aoth_session_t *s, aoth_text_t *out) {
+static void say_plugins(const aoth_session_t *s, kit_text_t *out) {
   for (uint32_t i = 0; i < s->n_records; i++) {
     const aoth_record_t *r = &s->records[i];
-    aoth_text_f(out, "%s of %s %s\n", r->unit, r->plugin ? r->plugin : "", r->version ? r->version : "");
+    kit_text_f(out, "%s of %s %s\n", r->unit, r->plugin ? r->plugin : "", r->version ? r->version : "");
   }
 }
 
 aot_status_t aoth_session_note_model(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
   char hex[AOTH_KEY_CHARS + 1];
-  aoth_text_t line = {0};
+  kit_text_t line = {0};
   if (aoth_session_n_ranks(s) == 1) return AOT_OK;
   aoth_cache_model_key(s, model, hex);
-  aoth_text_f(&line, "%s: %llu bytes, hash %s\n", p->model_path ? p->model_path : "",
-              (unsigned long long)model->file.nbytes, hex);
-  s->ranks.model = line.failed ? NULL : aoth_arena_text(s->arena, line.data, line.size);
-  aoth_text_deinit(&line);
+  kit_text_f(&line, "%s: %llu bytes, hash %s\n", p->model_path ? p->model_path : "",
+             (unsigned long long)model->file.nbytes, hex);
+  s->ranks.model = line.failed ? NULL : kit_arena_text(s->arena, line.data, line.size);
+  kit_text_deinit(&line);
   return s->ranks.model ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
@@ -171,9 +147,9 @@ aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p) {
       {.what = "the pipeline"}, {.what = "the plugins"}, {.what = "the model"}, {.what = "the program"}};
   say_pipeline(p, &said[PIPELINE].text);
   say_plugins(s, &said[PLUGINS].text);
-  aoth_text_z(&said[MODEL].text, s->ranks.model ? s->ranks.model : "");
-  aoth_text_f(&said[PROGRAM].text, "hash %016llx\n", (unsigned long long)s->ranks.program);
+  kit_text_z(&said[MODEL].text, s->ranks.model ? s->ranks.model : "");
+  kit_text_f(&said[PROGRAM].text, "hash %016llx\n", (unsigned long long)s->ranks.program);
   const aot_status_t status = aoth_ranks_alike(s, said, N, "what the ranks run");
-  for (int k = 0; k < N; k++) aoth_text_deinit(&said[k].text);
+  for (int k = 0; k < N; k++) kit_text_deinit(&said[k].text);
   return status;
 }

@@ -3,7 +3,7 @@
 #ifndef AOTH_RANK_CONSISTENCY_H
 #define AOTH_RANK_CONSISTENCY_H
 
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <sandbox/session.h>
 
 /* The model that is compiled, as far as the ranks' models are to be distinguished. */
@@ -16,15 +16,11 @@ aot_status_t aoth_session_agree(aoth_session_t *s, const aoth_pipeline_t *p);
 
 typedef struct aoth_said {
   const char *what; /* "the pipeline" */
-  aoth_text_t text; /* of whom it is stored */
+  kit_text_t text;  /* of whom it is stored */
 } aoth_said_t;
 
 /* All ranks come here with the same n subjects. AOT_E_PRECONDITION: they differ in one, which is reported. O(bytes
  * said) */
 aot_status_t aoth_ranks_alike(aoth_session_t *s, const aoth_said_t *said, uint32_t n, const char *doing);
-
-/* A line about a file: its bytes, and a hash of places spread over it. Two machines' files of one name are
- * distinguished by it, at a cost that does not grow with them. */
-aot_status_t aoth_said_file(aoth_text_t *out, const char *path, aoth_sink_t *sink);
 
 #endif

@@ -28,8 +28,8 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   if (!s) return NULL;
   s->config = *config;
   s->device = aoth_host_device();
-  s->arena = aoth_arena_create();
-  s->scratch = aoth_arena_create();
+  s->arena = kit_arena_create();
+  s->scratch = kit_arena_create();
   s->ops = aoth_ops_create();
   if (s->arena && s->scratch && s->ops)
     s->registry =
@@ -37,7 +37,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   const aoth_lock_t *lock = s->registry && config->lock ? aoth_lock_read(config->lock, s->arena, config->sink) : NULL;
   const aoth_keys_t *keys = s->registry && config->keys ? aoth_keys_read(config->keys, s->arena, config->sink) : NULL;
   if (aoth_guards_are_wanted()) s->kernel_guards = aoth_kernel_guards_create(s);
-  if (s->arena) s->cache = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *s->cache);
+  if (s->arena) s->cache = kit_arena_alloc(s->arena, sizeof(void *), sizeof *s->cache);
   if (!s->registry || !s->cache || (config->lock && !lock) || (config->keys && !keys) ||
       (aoth_guards_are_wanted() && !s->kernel_guards)) {
     aoth_session_destroy(s);
@@ -87,10 +87,10 @@ void aoth_session_destroy(aoth_session_t *s) {
   for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
   aoth_kernel_guards_destroy(s->kernel_guards);
   aoth_ops_destroy(s->ops);
-  aoth_text_deinit(&s->lowered);
-  aoth_text_deinit(&s->backends);
-  aoth_arena_destroy(s->scratch);
-  aoth_arena_destroy(s->arena);
+  kit_text_deinit(&s->lowered);
+  kit_text_deinit(&s->backends);
+  kit_arena_destroy(s->scratch);
+  kit_arena_destroy(s->arena);
   free(s);
 }
 
@@ -103,7 +103,6 @@ int aoth_session_crashed(const aoth_session_t *s) { return s->outcome == AOTH_CA
 aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->now.prog; }
 aot_ctx_t *aoth_session_ctx(aoth_session_t *s) { return &s->ctx; }
 aoth_sink_t *aoth_session_sink(aoth_session_t *s) { return s->config.sink; }
-aoth_trace_t *aoth_session_trace(aoth_session_t *s) { return s->config.trace; }
 aoth_ops_t *aoth_session_ops(aoth_session_t *s) { return s->ops; }
 aoth_registry_t *aoth_session_registry(aoth_session_t *s) { return s->registry; }
 

@@ -8,7 +8,7 @@
 #include <compiler/devices.h>
 #include <compiler/stage.h>
 #include <compiler/stage_check.h>
-#include <base/trace.h>
+#include <base/clock.h>
 #include <string.h>
 
 /* What is stored of each backend as long as the program runs. */
@@ -37,16 +37,16 @@ static aot_status_t no_memory(aoth_session_t *s, const aoth_stage_t *stage) {
 }
 
 static aot_status_t several_create(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n, aoth_several_t **out) {
-  aoth_several_t *v = *out = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *v);
+  aoth_several_t *v = *out = kit_arena_alloc(s->arena, sizeof(void *), sizeof *v);
   if (!v) return no_memory(s, stages);
   *v = (aoth_several_t){
       .s = s,
       .n = n,
-      .stages = aoth_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->stages),
-      .units = aoth_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->units),
-      .loaded = aoth_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->loaded),
-      .backends = aoth_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->backends),
-      .shares = aoth_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->shares),
+      .stages = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->stages),
+      .units = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->units),
+      .loaded = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->loaded),
+      .backends = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->backends),
+      .shares = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->shares),
   };
   if (!v->stages || !v->units || !v->loaded || !v->backends || !v->shares) return no_memory(s, stages);
   for (uint32_t b = 0; b < n; b++) {
@@ -55,7 +55,7 @@ static aot_status_t several_create(aoth_session_t *s, const aoth_stage_t *stages
     v->backends[b].lane = v->stages[b].lane;
     const aoth_stage_t *device = v->stages[b].lane ? stages[b].device : NULL;
     v->shares[b].device = !device       ? NULL
-                          : device->use ? aoth_arena_text(s->arena, device->use, strlen(device->use))
+                          : device->use ? kit_arena_text(s->arena, device->use, strlen(device->use))
                                         : "host";
   }
   for (uint32_t b = 0; b < n; b++) AOT_TRY(aoth_instance_create(s, &v->stages[b], &v->units[b]));
@@ -117,7 +117,7 @@ json_t *aoth_shares_json(const aoth_share_t *shares, uint32_t n) {
 
 static const char *kept_text(aoth_session_t *s, const json_t *row, const char *name) {
   const char *text = json_string_value(json_object_get(row, name));
-  const char *copy = aoth_arena_text(s->arena, text ? text : "", text ? strlen(text) : 0);
+  const char *copy = kit_arena_text(s->arena, text ? text : "", text ? strlen(text) : 0);
   return copy ? copy : "";
 }
 
@@ -130,7 +130,7 @@ void aoth_shares_restore(aoth_session_t *s, const json_t *shares) {
     json_t *list = json_object_get(row, "left");
     if (!v || i >= v->n) return;
     aoth_refusal_t *refusals =
-        aoth_arena_alloc(s->arena, sizeof(void *), (json_array_size(list) + 1) * sizeof *refusals);
+        kit_arena_alloc(s->arena, sizeof(void *), (json_array_size(list) + 1) * sizeof *refusals);
     if (!refusals) return;
     json_array_foreach(list, k, left) refusals[k] =
         (aoth_refusal_t){.op = kept_text(s, left, "operator"),
@@ -187,7 +187,7 @@ void aoth_session_leaf_is(aoth_session_t *s, uint32_t leaf, uint64_t version) {
 static aot_status_t leave_parts_of(aoth_session_t *s, const char *backend) {
   aot_prog_t *p = s->now.prog;
   const uint32_t n_graphs = aoth_graph_n_graphs(p);
-  uint8_t *is_kept = aoth_arena_alloc(s->scratch, 1, n_graphs + 1u), is_done = 0;
+  uint8_t *is_kept = kit_arena_alloc(s->scratch, 1, n_graphs + 1u), is_done = 0;
   int32_t kind;
   aot_str_t name;
   if (!is_kept) return AOT_E_EXHAUSTED;
@@ -237,7 +237,7 @@ static aot_status_t compile_parts(aoth_several_t *v, uint32_t b) {
 
 static aot_status_t compile_all(aoth_several_t *v) {
   aoth_session_t *s = v->s;
-  range_t *ranges = aoth_arena_alloc(s->arena, sizeof(void *), v->n * sizeof *ranges);
+  range_t *ranges = kit_arena_alloc(s->arena, sizeof(void *), v->n * sizeof *ranges);
   const header_t header = {MAGIC, v->n};
   s->now.artifact_nbytes = 0;
   if (!ranges) return no_memory(s, v->stages);

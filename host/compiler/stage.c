@@ -55,11 +55,11 @@ static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   asking_cache_t a = {s, unit, &ext, {NULL, 0}};
   const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
   if (status == AOT_OK && a.reason.size == 0) return;
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7,
-              status == AOT_OK ? a.reason.data : "failed ");
-  s->cache_why_not = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
-  aoth_text_deinit(&t);
+  kit_text_t t = {0};
+  kit_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7,
+             status == AOT_OK ? a.reason.data : "failed ");
+  s->cache_why_not = kit_arena_text(s->arena, t.data ? t.data : "", t.size);
+  kit_text_deinit(&t);
 }
 
 /* ---- passes and partitions ---- */
@@ -150,7 +150,7 @@ static aot_status_t run_rewriter(run_state_t *r, uint64_t *out_edits) {
 
 /* Records outlive the pipeline that the texts of a stage belong to. */
 static const char *keep(aoth_session_t *s, const char *text) {
-  const char *copy = aoth_arena_text(s->arena, text, strlen(text));
+  const char *copy = kit_arena_text(s->arena, text, strlen(text));
   return copy ? copy : "";
 }
 
@@ -193,13 +193,13 @@ void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t 
       .peak_bytes = peak_bytes(),
       .numbers = s->report.numbers,
   };
-  aoth_text_t args = {0};
-  aoth_text_f(&args, "\"plugin\": ");
-  aoth_text_json(&args, aot_str(rows[s->n_records - 1].plugin));
-  aoth_text_f(&args, ", \"nodes_before\": %llu, \"nodes_after\": %llu, \"edits\": %llu", (unsigned long long)before,
-              (unsigned long long)after, (unsigned long long)edits);
-  aoth_trace_span(s->config.trace, "stage", stage->name, begin_ns, args.data);
-  aoth_text_deinit(&args);
+  kit_text_t args = {0};
+  kit_text_f(&args, "\"plugin\": ");
+  kit_text_json(&args, aot_str(rows[s->n_records - 1].plugin));
+  kit_text_f(&args, ", \"nodes_before\": %llu, \"nodes_after\": %llu, \"edits\": %llu", (unsigned long long)before,
+             (unsigned long long)after, (unsigned long long)edits);
+  if (s->config.span) s->config.span(s->config.span_self, "stage", stage->name, begin_ns, args.data);
+  kit_text_deinit(&args);
 }
 
 static int wants_dump(const aoth_session_t *s, const aoth_stage_t *stage) {
@@ -213,7 +213,7 @@ static int wants_dump(const aoth_session_t *s, const aoth_stage_t *stage) {
 static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
   s->n_dumps++;
   if (!wants_dump(s, stage)) return AOT_OK;
-  aoth_text_t text = {0}, path = {0};
+  kit_text_t text = {0}, path = {0};
   aot_status_t status = AOT_OK;
   aoth_print(s->now.prog, &text);
   if (!s->config.dump_dir) {
@@ -221,14 +221,14 @@ static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
     fwrite(text.data ? text.data : "", 1, text.size, stdout);
     fflush(stdout);
   } else {
-    aoth_text_f(&path, "%s/%02u.%s.ir", s->config.dump_dir, s->n_dumps, stage->name);
+    kit_text_f(&path, "%s/%02u.%s.ir", s->config.dump_dir, s->n_dumps, stage->name);
     aoth_make_dirs(s->config.dump_dir, 0777);
     aoth_writer_t *w = aoth_writer_begin_own(path.data ? path.data : "", s->config.sink);
     if (w) aoth_writer_write(w, text.data, text.size);
     status = w ? aoth_writer_commit(w) : AOT_E_INVALID;
   }
-  aoth_text_deinit(&text);
-  aoth_text_deinit(&path);
+  kit_text_deinit(&text);
+  kit_text_deinit(&path);
   return status;
 }
 

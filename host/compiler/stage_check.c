@@ -6,7 +6,7 @@
 #include <config/pipeline.h>
 #include <plugin/load.h>
 
-int aoth_properties_after(const aoth_unit_t *unit, aoth_arena_t *arena, aoth_properties_t before,
+int aoth_properties_after(const aoth_unit_t *unit, kit_arena_t *arena, aoth_properties_t before,
                           aoth_properties_t *out) {
   *out = before;
   if (!unit->has_contract) return 1;
@@ -23,7 +23,7 @@ static aot_status_t no_memory(aoth_session_t *s, const aoth_stage_t *stage) {
 /* Units that give the property of this name, as a hint. Plugins not opened so far are opened for it, silently:
  * contracts are in them. */
 static void hint_givers(aoth_session_t *s, aot_str_t property) {
-  aoth_text_t list = {0};
+  kit_text_t list = {0};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
     int wanted = 0;
@@ -32,13 +32,13 @@ static void hint_givers(aoth_session_t *s, aot_str_t property) {
     for (uint32_t k = 0; k < p->n_units; k++)
       if (!p->units[k].shadowed_by && p->units[k].has_contract &&
           aoth_properties_have(p->units[k].contract.gives, property))
-        aoth_text_f(&list, "%s%s", list.size ? ", " : "", p->units[k].id);
+        kit_text_f(&list, "%s%s", list.size ? ", " : "", p->units[k].id);
   }
   if (list.size)
     aoth_sink_line(s->config.sink, "hint: '%.*s' is provided by %s; add it before this stage", (int)property.size,
                    property.data, list.data);
   else aoth_sink_line(s->config.sink, "hint: no installed unit provides '%.*s'", (int)property.size, property.data);
-  aoth_text_deinit(&list);
+  kit_text_deinit(&list);
 }
 
 static void hint_givers_of_all(aoth_session_t *s, aoth_properties_t missing) {

@@ -5,7 +5,7 @@
 #include <sandbox/session.h>
 
 /* Its contract's drops removed, its gives added. 0: no memory. */
-int aoth_properties_after(const aoth_unit_t *unit, aoth_arena_t *arena, aoth_properties_t before,
+int aoth_properties_after(const aoth_unit_t *unit, kit_arena_t *arena, aoth_properties_t before,
                           aoth_properties_t *out);
 /* needs and refuses against `properties`; complains at the stage with the units that could help. */
 aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, aoth_properties_t properties);

@@ -2,7 +2,6 @@
  * for. */
 #include <aot/inline.h>
 #include <compiler/backend_route.h>
-#include <sandbox/bundle.h>
 #include <sandbox/cancel.h>
 #include <compiler/devices.h>
 #include <config/options.h>
@@ -31,7 +30,8 @@ static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *s
     if (status != AOT_OK) break;
     n = assign ? count_together(stages + i, n_run - i) : 1;
     aoth_backend_route_at(s, i);
-    if (aoth_count_backends(stages[i], 1)) aoth_bundle_lowering(s, stages + i, n, n > 1 ? assign : NULL);
+    if (aoth_count_backends(stages[i], 1) && s->config.bundle_dir)
+      s->config.note_lowering(s, stages + i, n, n > 1 ? assign : NULL);
     status = n == 1 ? aoth_session_run_stage(s, stages[i]) : aoth_session_lower_to_several(s, stages[i], n, assign);
   }
   aoth_backend_route_end(s);
@@ -59,7 +59,7 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
       optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
   const aoth_stage_t *autocast =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.autocast.unit ? &p->run.train.autocast : NULL;
-  const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)p->n_stages + 3) * sizeof *order);
+  const aoth_stage_t **order = kit_arena_alloc(s->arena, sizeof(void *), ((size_t)p->n_stages + 3) * sizeof *order);
   uint32_t n = 0, first_backend = UINT32_MAX;
   if (!order) return AOT_E_EXHAUSTED;
   if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_devices(s, p));
@@ -84,7 +84,7 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
 
 aot_status_t aoth_session_run_backends(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages,
                                        const aoth_stage_t *assign) {
-  const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *order);
+  const aoth_stage_t **order = kit_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *order);
   if (!order) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n_stages; i++) order[i] = &stages[i];
   return run_in_order(s, order, n_stages, n_stages, assign);

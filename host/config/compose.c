@@ -19,32 +19,32 @@
 #define MAX_BYTES (1u << 20)
 #define MAX_INCLUDES 16u
 
-char *aoth_path_dir(aoth_arena_t *arena, const char *path) {
+char *aoth_path_dir(kit_arena_t *arena, const char *path) {
   const char *slash = strrchr(path, '/');
-  if (!slash) return aoth_arena_text(arena, ".", 1);
-  return aoth_arena_text(arena, path, slash == path ? 1 : (size_t)(slash - path));
+  if (!slash) return kit_arena_text(arena, ".", 1);
+  return kit_arena_text(arena, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static const char *join(aoth_arena_t *arena, const char *dir, const char *name) {
-  if (name[0] == '/' || name[0] == 0 || strcmp(dir, ".") == 0) return aoth_arena_text(arena, name, strlen(name));
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "%s/%s", dir, name);
-  const char *path = aoth_arena_text(arena, t.data ? t.data : "", t.size);
-  aoth_text_deinit(&t);
+static const char *join(kit_arena_t *arena, const char *dir, const char *name) {
+  if (name[0] == '/' || name[0] == 0 || strcmp(dir, ".") == 0) return kit_arena_text(arena, name, strlen(name));
+  kit_text_t t = {0};
+  kit_text_f(&t, "%s/%s", dir, name);
+  const char *path = kit_arena_text(arena, t.data ? t.data : "", t.size);
+  kit_text_deinit(&t);
   return path;
 }
 
-const char *aoth_path_resolve(aoth_arena_t *arena, const aoth_yaml_t *node, const char *text) {
+const char *aoth_path_resolve(kit_arena_t *arena, const aoth_yaml_t *node, const char *text) {
   return join(arena, (node->variable ? node->variable : node)->file->dir, text);
 }
 
 /* Up to MAX_BYTES + 1 bytes of a file, so that a file too big is seen as such. NULL: *out_why says why. */
-static char *read_text(aoth_arena_t *arena, const char *path, unsigned how, size_t *out_size, const char **out_why) {
+static char *read_text(kit_arena_t *arena, const char *path, unsigned how, size_t *out_size, const char **out_why) {
   struct stat st;
-  const int fd = aoth_file_open(path, how, &st, out_why);
+  const int fd = kit_file_open(path, how, &st, out_why);
   if (fd < 0) return NULL;
   size_t n = 0;
-  char *text = aoth_arena_alloc(arena, 1, MAX_BYTES + 2);
+  char *text = kit_arena_alloc(arena, 1, MAX_BYTES + 2);
   if (!text) *out_why = strerror(ENOMEM);
   while (text && n <= MAX_BYTES) {
     const ssize_t got = read(fd, text + n, MAX_BYTES + 1 - n);
@@ -62,7 +62,7 @@ static char *read_text(aoth_arena_t *arena, const char *path, unsigned how, size
 }
 
 /* Later wins; maps key by key. */
-static aoth_yaml_t *merge(aoth_arena_t *arena, aoth_yaml_t *base, aoth_yaml_t *over) {
+static aoth_yaml_t *merge(kit_arena_t *arena, aoth_yaml_t *base, aoth_yaml_t *over) {
   if (!base || base->kind != AOTH_YAML_MAP || over->kind != AOTH_YAML_MAP) return over;
   for (uint32_t i = 0; i < over->n; i++) {
     aoth_yaml_t *old = aoth_yaml_get(base, over->pairs[i].key->text.data);
@@ -173,7 +173,7 @@ static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_ya
   const aot_str_t given = from ? (aot_str_t){0} : c->overrides->text;
   size_t size = (size_t)given.size;
   const char *why = NULL;
-  const char *text = given.data ? given.data : read_text(c->arena, path, from ? 0 : AOTH_OPEN_PIPE, &size, &why);
+  const char *text = given.data ? given.data : read_text(c->arena, path, from ? 0 : KIT_OPEN_PIPE, &size, &why);
   if (!text) {
     if (from) aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "cannot read '%s': %s", path, why);
     else aoth_sink_report(c->sink, AOT_SEVERITY_ERROR, NULL, "pipeline.file", "cannot read '%s': %s", path, why);

@@ -8,7 +8,7 @@
 #define AOTH_MAX_FILES 64u
 
 typedef struct aoth_compose {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_sink_t *sink;
   const aoth_overrides_t *overrides; /* never NULL */
   uint32_t n_files;                  /* that were opened; one more than AOTH_MAX_FILES where there are too many */
@@ -30,7 +30,7 @@ void aoth_vars_fill(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars);
 void aoth_vars_unused(aoth_compose_t *c, const aoth_yaml_t *tree); /* complain of --set vars.x that nothing reads */
 
 /* text relative to the folder of the file that wrote node; absolute and empty texts as they are. */
-const char *aoth_path_resolve(aoth_arena_t *arena, const aoth_yaml_t *node, const char *text);
-char *aoth_path_dir(aoth_arena_t *arena, const char *path); /* "." for a bare name */
+const char *aoth_path_resolve(kit_arena_t *arena, const aoth_yaml_t *node, const char *text);
+char *aoth_path_dir(kit_arena_t *arena, const char *path); /* "." for a bare name */
 
 #endif

@@ -40,13 +40,13 @@ void aoth_default_units_stage(const aoth_default_units_t *units, uint32_t which,
   if (units->at[which]) stage->at = units->at[which];
 }
 
-void aoth_default_units_print(const aoth_default_units_t *units, aoth_text_t *out) {
+void aoth_default_units_print(const aoth_default_units_t *units, kit_text_t *out) {
   int any = 0;
   for (uint32_t i = 0; i < AOTH_N_DEFAULT_UNITS; i++) {
     if (!units->at[i]) continue;
-    if (!any++) aoth_text_z(out, "default-units:\n");
-    aoth_text_f(out, "  %s: ", aoth_default_unit_keys[i]);
+    if (!any++) kit_text_z(out, "default-units:\n");
+    kit_text_f(out, "  %s: ", aoth_default_unit_keys[i]);
     aoth_yaml_print_text(out, aot_str(units->ids[i]));
-    aoth_text_z(out, "\n");
+    kit_text_z(out, "\n");
   }
 }

@@ -21,6 +21,6 @@ void aoth_default_units_stage(const aoth_default_units_t *units, uint32_t which,
                               aoth_stage_t *stage);
 
 /* The rows that the pipeline replaces, as YAML; nothing if it replaces none. */
-void aoth_default_units_print(const aoth_default_units_t *units, aoth_text_t *out);
+void aoth_default_units_print(const aoth_default_units_t *units, kit_text_t *out);
 
 #endif

@@ -25,17 +25,17 @@ int aoth_fields_known(const aoth_fields_t *f, const aoth_yaml_t *node, const cha
       found |= strcmp(keys[k], key->text.data) == 0;
     }
     if (found) continue;
-    const int near = aoth_nearest(key->text, known, n_keys);
+    const int near = kit_nearest(key->text, known, n_keys);
     if (near >= 0) {
       aoth_yaml_error(f->sink, f->arena, key, "pipeline.key", "%s has no key '%s'; did you mean '%s'?", name,
                       key->text.data, keys[near]);
       continue;
     }
-    aoth_text_t list = {0};
-    for (uint32_t k = 0; k < n_keys; k++) aoth_text_f(&list, "%s%s", k ? ", " : "", keys[k]);
+    kit_text_t list = {0};
+    for (uint32_t k = 0; k < n_keys; k++) kit_text_f(&list, "%s%s", k ? ", " : "", keys[k]);
     aoth_yaml_error(f->sink, f->arena, key, "pipeline.key", "%s has no key '%s'; it has: %s", name, key->text.data,
                     list.data ? list.data : "");
-    aoth_text_deinit(&list);
+    kit_text_deinit(&list);
   }
   return 1;
 }
@@ -99,23 +99,23 @@ int32_t aoth_fields_word(const aoth_fields_t *f, const aoth_yaml_t *map, const c
   const char *text = aoth_fields_text(f, map, key);
   if (!text) return preset;
   aot_str_t known[32];
-  aoth_text_t list = {0};
+  kit_text_t list = {0};
   for (uint32_t i = 0; i < n_words && i < 32; i++) {
     if (strcmp(text, words[i]) == 0) {
-      aoth_text_deinit(&list);
+      kit_text_deinit(&list);
       return (int32_t)i;
     }
     known[i] = (aot_str_t){words[i], strlen(words[i])};
-    aoth_text_f(&list, "%s%s", i ? ", " : "", words[i]);
+    kit_text_f(&list, "%s%s", i ? ", " : "", words[i]);
   }
-  const int near = aoth_nearest((aot_str_t){text, strlen(text)}, known, n_words);
+  const int near = kit_nearest((aot_str_t){text, strlen(text)}, known, n_words);
   if (near >= 0)
     aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice",
                     "'%s': invalid value '%s'; did you mean '%s'?", key, text, words[near]);
   else
     aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice",
                     "'%s': invalid value '%s'; expected one of: %s", key, text, list.data ? list.data : "");
-  aoth_text_deinit(&list);
+  kit_text_deinit(&list);
   return preset;
 }
 

@@ -5,7 +5,7 @@
 #include <config/yaml.h>
 
 typedef struct aoth_fields {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_sink_t *sink;
 } aoth_fields_t;
 

@@ -3,7 +3,7 @@
 #include <config/options.h>
 
 #include <aot/inline.h>
-#include <base/byte_size.h>
+#include "kit/base/byte_size.h"
 #include <math.h>
 #include <config/compose.h>
 #include <config/stage_print.h>
@@ -12,7 +12,7 @@
 
 typedef struct resolver {
   const aoth_stage_t *stage;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_sink_t *sink;
   int failed;
 } resolver_t;
@@ -22,34 +22,34 @@ const char *aoth_option_kind(int32_t kind) {
   return kind >= AOT_OPT_BOOL && kind <= AOT_OPT_BYTES ? names[kind] : names[0];
 }
 
-static void bound(aoth_text_t *out, const aot_option_t *o, double d) {
+static void bound(kit_text_t *out, const aot_option_t *o, double d) {
   if (o->kind == AOT_OPT_F64 || fabs(d) > 9e15) aoth_print_double(out, d);
-  else aoth_text_i64(out, (int64_t)d);
+  else kit_text_i64(out, (int64_t)d);
 }
 
-void aoth_option_range(const aot_option_t *o, aoth_text_t *out) {
+void aoth_option_range(const aot_option_t *o, kit_text_t *out) {
   const int is_number = o->kind == AOT_OPT_I64 || o->kind == AOT_OPT_F64 || o->kind == AOT_OPT_BYTES;
   const int bounded_above = isfinite(o->max) && o->max < 9.2e18, bounded_below = isfinite(o->min) && o->min > -9.2e18;
   if (!is_number || !(o->flags & AOT_OPT_HAS_RANGE)) return;
   if (bounded_below && bounded_above) {
     bound(out, o, o->min);
-    aoth_text_z(out, " to ");
+    kit_text_z(out, " to ");
     bound(out, o, o->max);
   } else if (bounded_below || bounded_above) {
-    aoth_text_z(out, bounded_below ? "at least " : "at most ");
+    kit_text_z(out, bounded_below ? "at least " : "at most ");
     bound(out, o, bounded_below ? o->min : o->max);
   }
 }
 
-void aoth_option_preset(const aot_option_t *o, aoth_text_t *out) {
+void aoth_option_preset(const aot_option_t *o, kit_text_t *out) {
   if (o->flags & AOT_OPT_REQUIRED) {
-    aoth_text_z(out, "required");
+    kit_text_z(out, "required");
     return;
   }
   switch (o->kind) {
-    case AOT_OPT_BOOL: aoth_text_z(out, o->preset.i ? "true" : "false"); break;
+    case AOT_OPT_BOOL: kit_text_z(out, o->preset.i ? "true" : "false"); break;
     case AOT_OPT_I64:
-    case AOT_OPT_BYTES: aoth_text_i64(out, o->preset.i); break;
+    case AOT_OPT_BYTES: kit_text_i64(out, o->preset.i); break;
     case AOT_OPT_F64: aoth_print_double(out, o->preset.f); break;
     default: aoth_yaml_print_text(out, o->preset.s);
   }
@@ -64,13 +64,13 @@ static void wrong(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value
 }
 
 static void out_of_range(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value) {
-  aoth_text_t range = {0};
+  kit_text_t range = {0};
   aoth_option_range(o, &range);
   aoth_yaml_error(r->sink, r->arena, value, "option.range", "option '%.*s' of %s: value out of range; expected %s%s",
                   (int)o->name.size, o->name.data, r->stage->use,
                   strncmp(range.data ? range.data : "", "at ", 3) == 0 ? "" : "a value from ",
                   range.data ? range.data : "other values");
-  aoth_text_deinit(&range);
+  kit_text_deinit(&range);
   r->failed = 1;
 }
 
@@ -79,28 +79,28 @@ static int in_range(const aot_option_t *o, double d) {
 }
 
 static void take_choice(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
-  aoth_text_t list = {0};
+  kit_text_t list = {0};
   for (uint32_t i = 0; i < o->n_choices; i++) {
     if (aot_str_eq(o->choices[i], value->text)) {
       out->s = o->choices[i];
-      aoth_text_deinit(&list);
+      kit_text_deinit(&list);
       return;
     }
-    aoth_text_f(&list, "%s%.*s", i ? ", " : "", (int)o->choices[i].size, o->choices[i].data);
+    kit_text_f(&list, "%s%.*s", i ? ", " : "", (int)o->choices[i].size, o->choices[i].data);
   }
-  const int near = aoth_nearest(value->text, o->choices, o->n_choices);
-  if (near >= 0) aoth_text_f(&list, "; did you mean %.*s?", (int)o->choices[near].size, o->choices[near].data);
+  const int near = kit_nearest(value->text, o->choices, o->n_choices);
+  if (near >= 0) kit_text_f(&list, "; did you mean %.*s?", (int)o->choices[near].size, o->choices[near].data);
   aoth_yaml_error(r->sink, r->arena, value, "option.choice",
                   "option '%.*s' of %s: invalid value '%s'; expected one of: %s", (int)o->name.size, o->name.data,
                   r->stage->use, value->text.data, list.data ? list.data : "");
-  aoth_text_deinit(&list);
+  kit_text_deinit(&list);
   r->failed = 1;
 }
 
 static void take_integer(resolver_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   const int is_bytes = o->kind == AOT_OPT_BYTES;
   int ok = aoth_yaml_i64(value, &out->i);
-  if (!ok && is_bytes && value->kind == AOTH_YAML_SCALAR) ok = aoth_byte_size(value->text.data, &out->i);
+  if (!ok && is_bytes && value->kind == AOTH_YAML_SCALAR) ok = kit_byte_size(value->text.data, &out->i);
   if (!ok) wrong(r, o, value, is_bytes ? "a number of bytes (4096, 64MiB, 1.5GiB)" : "an integer");
   else if (!in_range(o, (double)out->i) || (is_bytes && out->i < 0)) out_of_range(r, o, value);
 }
@@ -148,10 +148,10 @@ static uint32_t find_option(const aoth_unit_t *u, aot_str_t name) {
 static void unknown(resolver_t *r, const aoth_unit_t *u, const aoth_yaml_t *key) {
   aot_str_t names[256];
   for (uint32_t i = 0; i < u->desc.n_options; i++) names[i] = u->options[i].name;
-  const int near = aoth_nearest(key->text, names, (size_t)u->desc.n_options);
-  aoth_text_t list = {0};
+  const int near = kit_nearest(key->text, names, (size_t)u->desc.n_options);
+  kit_text_t list = {0};
   for (uint32_t i = 0; i < u->desc.n_options; i++)
-    aoth_text_f(&list, "%s%.*s", i ? ", " : "", (int)names[i].size, names[i].data);
+    kit_text_f(&list, "%s%.*s", i ? ", " : "", (int)names[i].size, names[i].data);
   if (near >= 0)
     aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; did you mean '%.*s'?", u->id,
                     key->text.data, (int)names[near].size, names[near].data);
@@ -161,16 +161,16 @@ static void unknown(resolver_t *r, const aoth_unit_t *u, const aoth_yaml_t *key)
   else
     aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; it has none at all", u->id,
                     key->text.data);
-  aoth_text_deinit(&list);
+  kit_text_deinit(&list);
   r->failed = 1;
 }
 
-aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth_sink_t *sink) {
+aot_status_t aoth_options_resolve(aoth_stage_t *stage, kit_arena_t *arena, aoth_sink_t *sink) {
   const aoth_unit_t *u = stage->unit;
   const uint32_t n = (uint32_t)u->desc.n_options;
   resolver_t r = {stage, arena, sink, 0};
-  aot_opt_value_t *values = aoth_arena_alloc(arena, sizeof(void *), (n + 1) * sizeof *values);
-  unsigned char *given = aoth_arena_alloc(arena, 1, n + 1);
+  aot_opt_value_t *values = kit_arena_alloc(arena, sizeof(void *), (n + 1) * sizeof *values);
+  unsigned char *given = kit_arena_alloc(arena, 1, n + 1);
   if (!values || !given) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory", "out of memory for the options of %s",
                      stage->use);

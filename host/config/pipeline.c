@@ -45,8 +45,8 @@ static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
                     "'opsets': expected a list of opset units; omit the key to load the installed opsets");
     return;
   }
-  p->opsets = aoth_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->opsets);
-  p->where_opsets = aoth_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->where_opsets);
+  p->opsets = kit_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->opsets);
+  p->where_opsets = kit_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->where_opsets);
   if (!p->opsets || !p->where_opsets) return;
   for (uint32_t i = 0; i < list->n; i++) {
     const aoth_yaml_t *item = list->items[i];
@@ -70,7 +70,7 @@ static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
         aoth_yaml_kind(list));
     return;
   }
-  p->operators = aoth_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->operators);
+  p->operators = kit_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->operators);
   for (uint32_t i = 0; p->operators && i < list->n; i++) {
     const aoth_yaml_t *item = list->items[i];
     if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item))
@@ -107,7 +107,7 @@ static void read_use(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage
   out->at = aoth_yaml_get(use, "unit");
   out->sha256 = aoth_fields_text(f, use, "sha256");
   out->where_sha256 = aoth_yaml_get(use, "sha256");
-  if (out->sha256 && strlen(out->sha256) != AOTH_SHA256_HEX - 1)
+  if (out->sha256 && strlen(out->sha256) != KIT_SHA256_HEX - 1)
     aoth_yaml_error(f->sink, f->arena, out->where_sha256, "pipeline.stage", "a SHA-256 has 64 hexadecimal digits");
 }
 
@@ -135,7 +135,7 @@ static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_sta
   out->with = read_with(f, node);
   read_isolation(f, node, out);
   if (!aoth_yaml_get(node, "device") && !aoth_yaml_get(node, "device-with")) return;
-  out->device = aoth_arena_alloc(f->arena, sizeof(void *), sizeof *out->device);
+  out->device = kit_arena_alloc(f->arena, sizeof(void *), sizeof *out->device);
   if (out->device) aoth_device_read(f, node, out->device);
 }
 
@@ -147,7 +147,7 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
                     aoth_yaml_kind(list));
     return;
   }
-  p->stages = aoth_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->stages);
+  p->stages = kit_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->stages);
   if (!p->stages) return;
   for (uint32_t i = 0; i < list->n; i++) {
     aoth_stage_t *stage = &p->stages[p->n_stages++];
@@ -162,7 +162,7 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
 
 static aot_status_t keep_files(aoth_pipeline_t *p, const aoth_compose_t *c) {
   const uint32_t n = c->n_files < AOTH_MAX_FILES ? c->n_files : AOTH_MAX_FILES;
-  p->files = aoth_arena_alloc(p->arena, sizeof(void *), ((size_t)n + 1) * sizeof *p->files);
+  p->files = kit_arena_alloc(p->arena, sizeof(void *), ((size_t)n + 1) * sizeof *p->files);
   if (!p->files) return AOT_E_EXHAUSTED;
   memcpy(p->files, c->files, n * sizeof *p->files);
   p->n_files = n;
@@ -196,17 +196,17 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
 aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overrides, aoth_sink_t *sink,
                                 aoth_pipeline_t **out) {
   *out = NULL;
-  aoth_arena_t *arena = aoth_arena_create();
-  aoth_pipeline_t *p = arena ? aoth_arena_alloc(arena, sizeof(void *), sizeof *p) : NULL;
+  kit_arena_t *arena = kit_arena_create();
+  aoth_pipeline_t *p = arena ? kit_arena_alloc(arena, sizeof(void *), sizeof *p) : NULL;
   if (!p) {
-    aoth_arena_destroy(arena);
+    kit_arena_destroy(arena);
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.memory", "%s: no memory to read it", path);
     return AOT_E_EXHAUSTED;
   }
   p->arena = arena;
-  p->path = aoth_arena_text(arena, path, strlen(path));
+  p->path = kit_arena_text(arena, path, strlen(path));
   aot_status_t status = read_all(overrides, sink, p);
-  if (aoth_arena_failed(arena)) {
+  if (kit_arena_failed(arena)) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.memory", "%s: no memory to read it", path);
     aoth_pipeline_destroy(p);
     return AOT_E_EXHAUSTED;
@@ -217,42 +217,42 @@ aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overri
 }
 
 void aoth_pipeline_destroy(aoth_pipeline_t *p) {
-  if (p) aoth_arena_destroy(p->arena);
+  if (p) kit_arena_destroy(p->arena);
 }
 
 /* ---- printing ---- */
 
-static void print_pair(aoth_text_t *out, const char *key, const char *text) {
-  aoth_text_z(out, key);
+static void print_pair(kit_text_t *out, const char *key, const char *text) {
+  kit_text_z(out, key);
   aoth_yaml_print_text(out, aot_str(text));
-  aoth_text_z(out, "\n");
+  kit_text_z(out, "\n");
 }
 
-void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
-  aoth_text_z(out, "aot: 1\n");
+void aoth_pipeline_print(const aoth_pipeline_t *p, kit_text_t *out) {
+  kit_text_z(out, "aot: 1\n");
   if (p->importer.use || p->model_path) {
-    aoth_text_z(out, "model:\n");
+    kit_text_z(out, "model:\n");
     if (p->importer.use) print_pair(out, "  import: ", p->importer.use);
     aoth_print_options(out, "  with: ", &p->importer);
     if (p->model_path) {
-      aoth_text_z(out, "  path: ");
+      kit_text_z(out, "  path: ");
       aoth_print_path(out, p->model_path);
-      aoth_text_z(out, "\n");
+      kit_text_z(out, "\n");
     }
   }
-  if (p->n_opsets) aoth_text_z(out, "opsets:\n");
+  if (p->n_opsets) kit_text_z(out, "opsets:\n");
   for (uint32_t i = 0; i < p->n_opsets; i++) print_pair(out, "  - ", p->opsets[i]);
-  if (p->n_operators) aoth_text_z(out, "operators:\n");
+  if (p->n_operators) kit_text_z(out, "operators:\n");
   for (uint32_t i = 0; i < p->n_operators; i++) print_pair(out, "  - ", p->operators[i]->text.data);
-  if (p->n_stages) aoth_text_z(out, "stages:\n");
+  if (p->n_stages) kit_text_z(out, "stages:\n");
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const aoth_stage_t *s = &p->stages[i];
-    if (s->sha256) aoth_text_f(out, "  - use: {unit: %s, sha256: \"%s\"}\n", s->use, s->sha256);
+    if (s->sha256) kit_text_f(out, "  - use: {unit: %s, sha256: \"%s\"}\n", s->use, s->sha256);
     else print_pair(out, "  - use: ", s->use ? s->use : "");
     if (s->name != s->use && s->name) print_pair(out, "    as: ", s->name);
     aoth_print_options(out, "    with: ", s);
     aoth_print_isolation(out, "    ", s);
-    if (s->device) aoth_text_f(out, "    device: %s\n", s->device->use ? s->device->use : "host");
+    if (s->device) kit_text_f(out, "    device: %s\n", s->device->use ? s->device->use : "host");
     if (s->device && s->device->use) aoth_print_options(out, "    device-with: ", s->device);
   }
   aoth_default_units_print(&p->default_units, out);

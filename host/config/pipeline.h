@@ -22,7 +22,7 @@
 #include <base/exit_status.h>
 #include <base/sink.h>
 #include <ir/program.h>
-#include <base/trace.h>
+#include <base/clock.h>
 #include <config/yaml.h>
 
 /* ---- the pipeline file ---- */
@@ -146,9 +146,9 @@ typedef struct aoth_default_units {
 } aoth_default_units_t;
 
 typedef struct aoth_pipeline {
-  aoth_arena_t *arena; /* owns all of it */
-  const char *path;    /* the file, as given */
-  const char **files;  /* n_files: it and those that it includes, as opened */
+  kit_arena_t *arena; /* owns all of it */
+  const char *path;   /* the file, as given */
+  const char **files; /* n_files: it and those that it includes, as opened */
   uint32_t n_files;
   aoth_yaml_t *tree;      /* everything merged, variables filled in */
   aoth_stage_t importer;  /* use: its unit id, "ir" for the textual form; NULL: code that recognises the file */
@@ -191,7 +191,7 @@ typedef struct aoth_session aoth_session_t;
  * none. */
 aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p);
 /* The pipeline with every default filled in, as YAML that loads back to the same. After check. */
-void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
+void aoth_pipeline_print(const aoth_pipeline_t *p, kit_text_t *out);
 
 /* ---- the session ---- */
 
@@ -222,12 +222,17 @@ typedef struct aoth_session_config {
   const char *lock;      /* file of digests of the plugins that may be opened; NULL: any may */
   const char *keys;      /* file of public keys, of which one must have signed them (signature.h); NULL: any may */
   /* of plugins that are not the host's own, before they are opened (registry.h); NULL: none */
-  const char *(*vet_plugin)(const char *path, aoth_arena_t *arena);
+  const char *(*vet_plugin)(const char *path, kit_arena_t *arena);
   uint32_t no_cache;      /* 1: the compile cache is neither asked nor filled */
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: no bundle is left */
-  aoth_trace_t *trace;    /* borrowed; NULL: none */
-  aoth_watch_t *watch;    /* borrowed; NULL: nothing */
+  /* with bundle_dir: writes the bundle of a stage or run that failed; notes what goes to these backends, before it does */
+  void (*write_bundle)(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
+  void (*note_lowering)(aoth_session_t *s, const aoth_stage_t *const *backends, uint32_t n, const aoth_stage_t *assign);
+  /* Each stage, once it has run; args: JSON members. NULL: none */
+  void (*span)(void *self, const char *category, const char *name, uint64_t begin_ns, const char *args);
+  void *span_self;
+  aoth_watch_t *watch; /* borrowed; NULL: nobody */
 } aoth_session_config_t;
 
 /* A number that a unit reported about itself (aot.report/1), or a text. */
@@ -285,13 +290,12 @@ aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages
 aot_status_t aoth_session_run_backends(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages,
                                        const aoth_stage_t *assign);
 /* Find the unit of stage->use, open its plugin, type its options. `kinds`: allowed unit kinds, space-separated. */
-aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *kinds, aoth_arena_t *arena);
+aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *kinds, kit_arena_t *arena);
 
 aot_prog_t *aoth_session_prog(aoth_session_t *s);  /* NULL before import */
 int aoth_session_crashed(const aoth_session_t *s); /* did the last call die, in a worker? */
 aot_ctx_t *aoth_session_ctx(aoth_session_t *s);    /* of the calls that follow; scratch as the last call left it */
 aoth_sink_t *aoth_session_sink(aoth_session_t *s);
-aoth_trace_t *aoth_session_trace(aoth_session_t *s);            /* NULL: none */
 aoth_ops_t *aoth_session_ops(aoth_session_t *s);                /* operators of the opened opsets */
 struct aoth_registry *aoth_session_registry(aoth_session_t *s); /* registry.h */
 uint32_t aoth_session_records(aoth_session_t *s,

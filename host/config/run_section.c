@@ -119,18 +119,18 @@ void aoth_device_read(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage
     if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.device", "device 'host' has no options");
     return;
   }
-  out->use = out->name = aoth_arena_text(f->arena, text, n);
+  out->use = out->name = kit_arena_text(f->arena, text, n);
   out->at = at;
   out->where = aoth_fields_where(f, map, "device");
   out->with = with;
 }
 
-const char *aoth_device_name(aoth_arena_t *arena, const aoth_stage_t *device) {
-  aoth_text_t text = {0};
-  aoth_text_z(&text, device->use ? device->use : "host");
+const char *aoth_device_name(kit_arena_t *arena, const aoth_stage_t *device) {
+  kit_text_t text = {0};
+  kit_text_z(&text, device->use ? device->use : "host");
   if (device->use) aoth_print_options(&text, " ", device);
-  const char *name = aoth_arena_text(arena, text.data ? text.data : "", text.size);
-  aoth_text_deinit(&text);
+  const char *name = kit_arena_text(arena, text.data ? text.data : "", text.size);
+  kit_text_deinit(&text);
   return name;
 }
 
@@ -274,84 +274,84 @@ void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, const aoth_d
 
 /* ---- printing, with every default filled in ---- */
 
-static void print_path(aoth_text_t *out, const char *key, const char *path) {
+static void print_path(kit_text_t *out, const char *key, const char *path) {
   if (!path) return;
-  aoth_text_f(out, "%s: ", key);
+  kit_text_f(out, "%s: ", key);
   aoth_print_path(out, path);
-  aoth_text_z(out, "\n");
+  kit_text_z(out, "\n");
 }
 
-static void print_data(aoth_text_t *out, const char *key, const aoth_data_spec_t *d) {
+static void print_data(kit_text_t *out, const char *key, const aoth_data_spec_t *d) {
   if (d->kind == AOTH_DATA_NONE) return;
-  aoth_text_f(out, "%s: ", key);
+  kit_text_f(out, "%s: ", key);
   if (d->kind == AOTH_DATA_RANDOM) {
-    aoth_text_z(out, "random\n");
+    kit_text_z(out, "random\n");
     return;
   }
-  aoth_text_z(out, d->kind == AOTH_DATA_TOKENS ? "{tokens: " : "{safetensors: ");
+  kit_text_z(out, d->kind == AOTH_DATA_TOKENS ? "{tokens: " : "{safetensors: ");
   aoth_print_path(out, d->path ? d->path : "");
   if (d->kind == AOTH_DATA_TOKENS) {
-    aoth_text_f(out, ", dtype: %s", aot_dtype_name(d->dtype));
-    if (d->batch) aoth_text_f(out, ", batch: %lld", (long long)d->batch);
-    if (d->block) aoth_text_f(out, ", block: %lld", (long long)d->block);
-    aoth_text_f(out, ", inputs: [%u, %u]", d->inputs[0], d->inputs[1]);
+    kit_text_f(out, ", dtype: %s", aot_dtype_name(d->dtype));
+    if (d->batch) kit_text_f(out, ", batch: %lld", (long long)d->batch);
+    if (d->block) kit_text_f(out, ", block: %lld", (long long)d->block);
+    kit_text_f(out, ", inputs: [%u, %u]", d->inputs[0], d->inputs[1]);
   }
-  aoth_text_z(out, "}\n");
+  kit_text_z(out, "}\n");
 }
 
-static void print_loss_scale(aoth_text_t *out, const aoth_loss_scale_t *scale) {
-  aoth_text_z(out, "\n    loss-scale: ");
+static void print_loss_scale(kit_text_t *out, const aoth_loss_scale_t *scale) {
+  kit_text_z(out, "\n    loss-scale: ");
   if (scale->kind == AOTH_SCALE_CONSTANT) aoth_print_double(out, scale->first);
-  else aoth_text_z(out, aoth_loss_scales[scale->kind]);
+  else kit_text_z(out, aoth_loss_scales[scale->kind]);
   if (scale->kind != AOTH_SCALE_DYNAMIC) return;
-  aoth_text_z(out, "\n    loss-scale-with: {init: ");
+  kit_text_z(out, "\n    loss-scale-with: {init: ");
   aoth_print_double(out, scale->first);
-  aoth_text_z(out, ", growth-factor: ");
+  kit_text_z(out, ", growth-factor: ");
   aoth_print_double(out, scale->growth);
-  aoth_text_z(out, ", backoff-factor: ");
+  kit_text_z(out, ", backoff-factor: ");
   aoth_print_double(out, scale->backoff);
-  aoth_text_f(out, ", growth-interval: %lld}", (long long)scale->interval);
+  kit_text_f(out, ", growth-interval: %lld}", (long long)scale->interval);
 }
 
-static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
-  aoth_text_f(out, "  train:\n    steps: %lld\n    optimizer: ", (long long)t->steps);
+static void print_train(kit_text_t *out, const aoth_train_spec_t *t) {
+  kit_text_f(out, "  train:\n    steps: %lld\n    optimizer: ", (long long)t->steps);
   aoth_yaml_print_text(out, aot_str(t->optimizer.use));
-  aoth_text_z(out, "\n");
+  kit_text_z(out, "\n");
   aoth_print_options(out, "    optimizer-with: ", &t->optimizer);
-  aoth_text_z(out, "    lr: ");
+  kit_text_z(out, "    lr: ");
   aoth_print_double(out, t->lr);
-  aoth_text_f(out, "\n    step: %s\n    accumulate: %lld\n    clip-norm: ", aoth_steps[t->step],
-              (long long)t->accumulate);
+  kit_text_f(out, "\n    step: %s\n    accumulate: %lld\n    clip-norm: ", aoth_steps[t->step],
+             (long long)t->accumulate);
   aoth_print_double(out, t->clip_norm);
-  aoth_text_f(out, "\n    precision: %s", aoth_precisions[t->precision]);
+  kit_text_f(out, "\n    precision: %s", aoth_precisions[t->precision]);
   print_loss_scale(out, &t->loss_scale);
-  aoth_text_f(out, "\n    check-finite: %s", t->check_finite ? "true" : "false");
-  aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
-              (long long)t->warmup);
+  kit_text_f(out, "\n    check-finite: %s", t->check_finite ? "true" : "false");
+  kit_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
+             (long long)t->warmup);
   aoth_print_double(out, t->min_lr);
-  aoth_text_z(out, "\n");
+  kit_text_z(out, "\n");
   print_data(out, "    data", &t->data);
-  aoth_text_f(out, "    seed: %lld\n    log-every: %lld\n    loss: %lld\n", (long long)t->seed, (long long)t->log_every,
-              (long long)t->loss);
+  kit_text_f(out, "    seed: %lld\n    log-every: %lld\n    loss: %lld\n", (long long)t->seed, (long long)t->log_every,
+             (long long)t->loss);
   if (t->checkpoint_path) {
-    aoth_text_z(out, "    checkpoint: {path: ");
+    kit_text_z(out, "    checkpoint: {path: ");
     aoth_print_path(out, t->checkpoint_path);
-    aoth_text_f(out, ", every: %lld}\n", (long long)t->checkpoint_every);
+    kit_text_f(out, ", every: %lld}\n", (long long)t->checkpoint_every);
   }
   print_path(out, "    resume", t->resume);
 }
 
-void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out) {
+void aoth_run_print(const aoth_run_spec_t *run, kit_text_t *out) {
   if (!run->present) return;
-  aoth_text_z(out, "run:\n");
+  kit_text_z(out, "run:\n");
   print_data(out, "  inputs", &run->inputs);
   print_path(out, "  outputs", run->outputs);
-  aoth_text_f(out, "  seed: %lld\n  device: %s\n", (long long)run->seed, run->device.use ? run->device.use : "host");
+  kit_text_f(out, "  seed: %lld\n  device: %s\n", (long long)run->seed, run->device.use ? run->device.use : "host");
   if (run->device.use) aoth_print_options(out, "  device-with: ", &run->device);
   if (run->ranks.use) {
-    aoth_text_f(out, "  ranks: %s\n", run->ranks.use);
+    kit_text_f(out, "  ranks: %s\n", run->ranks.use);
     aoth_print_options(out, "  ranks-with: ", &run->ranks);
   }
-  aoth_text_f(out, "  alias-patterns: %u\n", run->alias_patterns);
+  kit_text_f(out, "  alias-patterns: %u\n", run->alias_patterns);
   if (run->train.present) print_train(out, &run->train);
 }

@@ -8,10 +8,10 @@
 /* device: and device-with: of a map, where the first is there. */
 void aoth_device_read(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage_t *out);
 /* Unit and options as text: equal for stages of one device. NULL: no memory. */
-const char *aoth_device_name(aoth_arena_t *arena, const aoth_stage_t *device);
+const char *aoth_device_name(kit_arena_t *arena, const aoth_stage_t *device);
 void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, const aoth_default_units_t *units,
                    aoth_run_spec_t *out);
-void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out);
+void aoth_run_print(const aoth_run_spec_t *run, kit_text_t *out);
 
 extern const char *const aoth_precisions[3];  /* by AOTH_PRECISION_* */
 extern const char *const aoth_loss_scales[2]; /* by AOTH_SCALE_*; CONSTANT is a number */

@@ -21,14 +21,14 @@ static void complain(aoth_compose_t *c, const char *set, const char *message, co
 
 /* The value of PATH=VALUE as a tree. */
 static aoth_yaml_t *value_of(const aoth_compose_t *c, const char *option, const char *set, const char *equals) {
-  aoth_text_t name = {0};
-  aoth_text_f(&name, "%s ", option);
-  aoth_text_add(&name, set, (size_t)(equals - set));
+  kit_text_t name = {0};
+  kit_text_f(&name, "%s ", option);
+  kit_text_add(&name, set, (size_t)(equals - set));
   aoth_yaml_t *value = NULL;
   const char *text = equals + 1, *flag = name.data ? name.data : option;
   if (*text == 0) value = aoth_yaml_literal(c->arena, flag, text);
   else aoth_yaml_parse(c->arena, flag, ".", text, strlen(text), NULL, 0, c->sink, &value);
-  aoth_text_deinit(&name);
+  kit_text_deinit(&name);
   return value;
 }
 
@@ -59,10 +59,10 @@ static void put_path(aoth_compose_t *c, aoth_yaml_t *map, const char *path, cons
       below = aoth_yaml_map(c->arena, value);
       if (!below || !aoth_yaml_put(c->arena, map, key, below)) return;
     } else if (below->kind != AOTH_YAML_MAP) {
-      aoth_text_t t = {0};
-      aoth_text_f(&t, "'%s' is %s, which has no keys", key->text.data, aoth_yaml_kind(below));
+      kit_text_t t = {0};
+      kit_text_f(&t, "'%s' is %s, which has no keys", key->text.data, aoth_yaml_kind(below));
       complain(c, set, t.data ? t.data : "not a map", NULL);
-      aoth_text_deinit(&t);
+      kit_text_deinit(&t);
       return;
     }
     map = below;
@@ -108,12 +108,12 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
     found = stages->items[i];
   }
   if (n_found == 1) return found;
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   const char *near = NULL;
   if (n_found > 1) {
-    aoth_text_f(&t,
-                "ambiguous stage '%.*s' (used %u times); name the stages with 'as:' or use an index, stages.1.OPTION",
-                (int)*out_size, path, n_found);
+    kit_text_f(&t,
+               "ambiguous stage '%.*s' (used %u times); name the stages with 'as:' or use an index, stages.1.OPTION",
+               (int)*out_size, path, n_found);
   } else {
     const char *dot = memchr(path, '.', (size_t)(end - path));
     const size_t size = (size_t)((dot ? dot : end) - path);
@@ -124,13 +124,13 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
       if (as) names[n++] = (aot_str_t){as, strlen(as)};
       if (use) names[n++] = (aot_str_t){use, strlen(use)};
     }
-    const int k = aoth_nearest((aot_str_t){path, size}, names, n);
+    const int k = kit_nearest((aot_str_t){path, size}, names, n);
     near = k >= 0 ? names[k].data : NULL;
-    if (dot) aoth_text_f(&t, "the pipeline has no stage '%.*s'", (int)size, path);
-    else aoth_text_f(&t, "stages.%.*s: missing option name; expected stages.STAGE.OPTION=VALUE", (int)size, path);
+    if (dot) kit_text_f(&t, "the pipeline has no stage '%.*s'", (int)size, path);
+    else kit_text_f(&t, "stages.%.*s: missing option name; expected stages.STAGE.OPTION=VALUE", (int)size, path);
   }
   complain(c, set, t.data ? t.data : "no such stage", near);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   return NULL;
 }
 
@@ -184,7 +184,7 @@ static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
   for (int i = 0; i < n_roots; i++)
     if (roots[i].size == size && memcmp(roots[i].data, set, size) == 0) root = i;
   if (root < 0) {
-    const int near = aoth_nearest((aot_str_t){set, size}, roots, (uint32_t)n_roots);
+    const int near = kit_nearest((aot_str_t){set, size}, roots, (uint32_t)n_roots);
     complain(c, set, "unknown --set path; expected it to start with vars, model, stages, run, opsets or default-units",
              near >= 0 ? roots[near].data : NULL);
     return;
@@ -221,7 +221,7 @@ void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {
   set_seed(c, tree, c->overrides->seed);
 }
 
-aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena,
+aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, kit_arena_t *arena,
                                    aoth_sink_t *sink, aoth_stage_t *out) {
   const aoth_compose_t c = {.arena = arena, .sink = sink};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);

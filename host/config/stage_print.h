@@ -4,13 +4,13 @@
 
 #include <config/pipeline.h>
 
-void aoth_print_path(aoth_text_t *out, const char *path); /* made absolute, so that the text means the same anywhere */
-void aoth_print_double(aoth_text_t *out, double d);
+void aoth_print_path(kit_text_t *out, const char *path); /* made absolute, so that the text means the same anywhere */
+void aoth_print_double(kit_text_t *out, double d);
 /* PREFIX{distance-base: 1.2, ...} and a line end; nothing when the unit has no options. Before check: as written. */
-void aoth_print_options(aoth_text_t *out, const char *prefix, const aoth_stage_t *stage);
+void aoth_print_options(kit_text_t *out, const char *prefix, const aoth_stage_t *stage);
 /* PREFIXisolate: worker and PREFIXtimeout: 2, each a line; nothing where nothing was said. */
-void aoth_print_isolation(aoth_text_t *out, const char *prefix, const aoth_stage_t *stage);
+void aoth_print_isolation(kit_text_t *out, const char *prefix, const aoth_stage_t *stage);
 /* The i-th option's value as YAML, which --with takes too. */
-void aoth_print_option_value(aoth_text_t *out, const aoth_stage_t *stage, uint32_t i);
+void aoth_print_option_value(kit_text_t *out, const aoth_stage_t *stage, uint32_t i);
 
 #endif

@@ -29,7 +29,7 @@ static void report_unknown(aoth_compose_t *c, const aoth_yaml_t *node, const aot
   uint32_t n = 0;
   for (uint32_t i = 0; vars && vars->kind == AOTH_YAML_MAP && i < vars->n && n < 64; i++)
     names[n++] = vars->pairs[i].key->text;
-  const int near = aoth_nearest((aot_str_t){name, size}, names, n);
+  const int near = kit_nearest((aot_str_t){name, size}, names, n);
   if (near >= 0)
     aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "unknown variable '%.*s'; did you mean '%.*s'?",
                     (int)size, name, (int)names[near].size, names[near].data);
@@ -64,10 +64,10 @@ static aoth_yaml_t *value_of(aoth_compose_t *c, const aoth_yaml_t *node, aoth_ya
 }
 
 /* One ${...} at s; its text goes to out. Answers the bytes read, 0 when reported. */
-static size_t fill_one(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars, const char *s, aoth_text_t *out,
+static size_t fill_one(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars, const char *s, kit_text_t *out,
                        const aoth_yaml_t **variable) {
   if (s[1] == '$') {
-    aoth_text_z(out, "$");
+    kit_text_z(out, "$");
     return 2;
   }
   const size_t size = s[1] == '{' ? name_size(s + 2) : 0;
@@ -80,10 +80,10 @@ static size_t fill_one(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars, 
   }
   const aoth_yaml_t *value = value_of(c, node, vars, s + 2, size);
   if (value) {
-    aoth_text_str(out, value->text);
+    kit_text_str(out, value->text);
     *variable = value;
   } else if (has_default) {
-    aoth_text_add(out, rest + 2, (size_t)(end - rest - 2));
+    kit_text_add(out, rest + 2, (size_t)(end - rest - 2));
   } else {
     report_unknown(c, node, vars, s + 2, size);
     return 0;
@@ -96,12 +96,12 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
   node->expanded = FILLING;
   const char *s = node->text.data;
   const aoth_yaml_t *variable = NULL;
-  aoth_text_t out = {0};
+  kit_text_t out = {0};
   int ok = strchr(s, '$') != NULL;
   const int whole = ok && s[0] == '$' && strchr(s, '}') == s + node->text.size - 1;
   while (ok && *s) {
     const char *dollar = strchr(s, '$');
-    aoth_text_add(&out, s, dollar ? (size_t)(dollar - s) : strlen(s));
+    kit_text_add(&out, s, dollar ? (size_t)(dollar - s) : strlen(s));
     if (!dollar) break;
     const size_t n = fill_one(c, node, vars, dollar, &out, &variable);
     ok = n != 0;
@@ -117,7 +117,7 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
     ok = 0;
   }
   if (ok) {
-    const char *text = aoth_arena_text(c->arena, out.data ? out.data : "", out.size);
+    const char *text = kit_arena_text(c->arena, out.data ? out.data : "", out.size);
     if (text) node->text = (aot_str_t){text, out.size};
     /* the variable's value itself, type and folder included; quotes are what {..} and [..] want around ${..} */
     if (whole) {
@@ -126,7 +126,7 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
     }
   }
   node->failed = !ok && strchr(node->text.data, '$') != NULL;
-  aoth_text_deinit(&out);
+  kit_text_deinit(&out);
   node->expanded = 1;
 }
 

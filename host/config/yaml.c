@@ -25,7 +25,7 @@ typedef struct anchor {
 } anchor_t;
 
 typedef struct reader {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_sink_t *sink;
   aoth_yaml_file_t *file;
   anchor_t *anchors;
@@ -55,14 +55,14 @@ static size_t break_size(const char *text, size_t size, size_t i) {
   return 0;
 }
 
-static int make_lines(aoth_arena_t *arena, aoth_yaml_file_t *file) {
+static int make_lines(kit_arena_t *arena, aoth_yaml_file_t *file) {
   size_t n = 1;
   for (size_t i = 0; i < file->size;) {
     const size_t b = break_size(file->text, file->size, i);
     n += b != 0;
     i += b ? b : 1;
   }
-  size_t *lines = aoth_arena_alloc(arena, sizeof(size_t), n * sizeof *lines);
+  size_t *lines = kit_arena_alloc(arena, sizeof(size_t), n * sizeof *lines);
   if (!lines) return 0;
   uint32_t k = 1;
   for (size_t i = 0; i < file->size;) {
@@ -92,21 +92,21 @@ static uint32_t byte_column(const aoth_yaml_file_t *file, uint32_t line, size_t 
   return (uint32_t)(i - begin + 1);
 }
 
-static aoth_where_t where_at(aoth_arena_t *arena, const aoth_yaml_file_t *file, uint32_t line, uint32_t column,
+static aoth_where_t where_at(kit_arena_t *arena, const aoth_yaml_file_t *file, uint32_t line, uint32_t column,
                              uint32_t end_column) {
   aoth_where_t w = {file->name, line, column, end_column, NULL};
   if (line >= 1 && line <= file->n_lines) {
     const size_t begin = file->lines[line - 1];
-    w.source = aoth_arena_text(arena, file->text + begin, line_end(file, line) - begin);
+    w.source = kit_arena_text(arena, file->text + begin, line_end(file, line) - begin);
   }
   return w;
 }
 
-aoth_where_t aoth_yaml_where(aoth_arena_t *arena, const aoth_yaml_t *node) {
+aoth_where_t aoth_yaml_where(kit_arena_t *arena, const aoth_yaml_t *node) {
   return where_at(arena, node->file, node->line, node->column, node->end_column);
 }
 
-void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code,
+void aoth_yaml_error(aoth_sink_t *sink, kit_arena_t *arena, const aoth_yaml_t *node, const char *code,
                      const char *format, ...) {
   const aoth_where_t w = aoth_yaml_where(arena, node);
   va_list args;
@@ -116,7 +116,7 @@ void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *
   aoth_yaml_notes(sink, arena, node, code);
 }
 
-void aoth_yaml_notes(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code) {
+void aoth_yaml_notes(aoth_sink_t *sink, kit_arena_t *arena, const aoth_yaml_t *node, const char *code) {
   if (!node) return;
   if (node->variable) {
     const aoth_where_t v = aoth_yaml_where(arena, node->variable);
@@ -141,17 +141,17 @@ aoth_yaml_t *aoth_yaml_get(const aoth_yaml_t *map, const char *key) {
 }
 
 /* Room for one more row in an array of an arena: old rows are left over. */
-static void *grow(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
+static void *grow(kit_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
   if (n < *capacity) return rows;
   const uint32_t wanted = *capacity ? *capacity * 2 : 4;
-  void *bigger = aoth_arena_alloc(arena, sizeof(void *), wanted * row_size);
+  void *bigger = kit_arena_alloc(arena, sizeof(void *), wanted * row_size);
   if (!bigger) return NULL;
   if (n) memcpy(bigger, rows, n * row_size);
   *capacity = wanted;
   return bigger;
 }
 
-static int append_pair(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value) {
+static int append_pair(kit_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value) {
   aoth_yaml_pair_t *pairs = grow(arena, map->pairs, map->n, &map->capacity, sizeof *pairs);
   if (!pairs) return 0;
   map->pairs = pairs;
@@ -160,7 +160,7 @@ static int append_pair(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, 
   return 1;
 }
 
-static int append_item(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item) {
+static int append_item(kit_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item) {
   aoth_yaml_t **items = grow(arena, list->items, list->n, &list->capacity, sizeof *items);
   if (!items) return 0;
   list->items = items;
@@ -168,11 +168,11 @@ static int append_item(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item
   return 1;
 }
 
-int aoth_yaml_append(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item) {
+int aoth_yaml_append(kit_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item) {
   return append_item(arena, list, item);
 }
 
-int aoth_yaml_put(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value) {
+int aoth_yaml_put(kit_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value) {
   for (uint32_t i = 0; i < map->n; i++) {
     const aot_str_t k = map->pairs[i].key->text;
     if (k.size == key->text.size && memcmp(k.data, key->text.data, (size_t)k.size) == 0) {
@@ -184,26 +184,26 @@ int aoth_yaml_put(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_
   return append_pair(arena, map, key, value);
 }
 
-aoth_yaml_t *aoth_yaml_scalar(aoth_arena_t *arena, const aoth_yaml_t *like, const char *text, size_t size) {
-  aoth_yaml_t *node = aoth_arena_copy(arena, sizeof(void *), like, sizeof *like);
+aoth_yaml_t *aoth_yaml_scalar(kit_arena_t *arena, const aoth_yaml_t *like, const char *text, size_t size) {
+  aoth_yaml_t *node = kit_arena_copy(arena, sizeof(void *), like, sizeof *like);
   if (!node) return NULL;
   node->kind = AOTH_YAML_SCALAR;
   node->quoted = 0;
   node->n = node->capacity = 0;
   node->items = NULL;
   node->pairs = NULL;
-  node->text.data = aoth_arena_text(arena, text, size);
+  node->text.data = kit_arena_text(arena, text, size);
   node->text.size = size;
   return node->text.data ? node : NULL;
 }
 
-aoth_yaml_t *aoth_yaml_literal(aoth_arena_t *arena, const char *name, const char *text) {
-  aoth_yaml_file_t *file = aoth_arena_alloc(arena, sizeof(void *), sizeof *file);
-  aoth_yaml_t *node = aoth_arena_alloc(arena, sizeof(void *), sizeof *node);
+aoth_yaml_t *aoth_yaml_literal(kit_arena_t *arena, const char *name, const char *text) {
+  aoth_yaml_file_t *file = kit_arena_alloc(arena, sizeof(void *), sizeof *file);
+  aoth_yaml_t *node = kit_arena_alloc(arena, sizeof(void *), sizeof *node);
   if (!file || !node) return NULL;
-  file->name = aoth_arena_text(arena, name, strlen(name));
+  file->name = kit_arena_text(arena, name, strlen(name));
   file->dir = ".";
-  file->text = aoth_arena_text(arena, text, strlen(text));
+  file->text = kit_arena_text(arena, text, strlen(text));
   file->size = strlen(text);
   if (!file->name || !file->text || !make_lines(arena, file)) return NULL;
   *node = (aoth_yaml_t){
@@ -219,8 +219,8 @@ aoth_yaml_t *aoth_yaml_literal(aoth_arena_t *arena, const char *name, const char
   return node;
 }
 
-aoth_yaml_t *aoth_yaml_map(aoth_arena_t *arena, const aoth_yaml_t *like) {
-  aoth_yaml_t *node = aoth_arena_copy(arena, sizeof(void *), like, sizeof *like);
+aoth_yaml_t *aoth_yaml_map(kit_arena_t *arena, const aoth_yaml_t *like) {
+  aoth_yaml_t *node = kit_arena_copy(arena, sizeof(void *), like, sizeof *like);
   if (!node) return NULL;
   node->kind = AOTH_YAML_MAP;
   node->quoted = 0;
@@ -233,8 +233,8 @@ aoth_yaml_t *aoth_yaml_map(aoth_arena_t *arena, const aoth_yaml_t *like) {
 }
 
 /* Recursion is bounded by MAX_DEPTH, which the reader has enforced. */
-aoth_yaml_t *aoth_yaml_copy(aoth_arena_t *arena, const aoth_yaml_t *node) {
-  aoth_yaml_t *copy = aoth_arena_copy(arena, sizeof(void *), node, sizeof *node);
+aoth_yaml_t *aoth_yaml_copy(kit_arena_t *arena, const aoth_yaml_t *node) {
+  aoth_yaml_t *copy = kit_arena_copy(arena, sizeof(void *), node, sizeof *node);
   if (!copy) return NULL;
   copy->items = NULL;
   copy->pairs = NULL;
@@ -293,7 +293,7 @@ static aoth_yaml_t *node_make(reader_t *r, int32_t kind, const yaml_event_t *e) 
     fail(r, &e->start_mark, "pipeline.too-big", "too many values; a pipeline file can have 20000");
     return NULL;
   }
-  aoth_yaml_t *node = aoth_arena_alloc(r->arena, sizeof(void *), sizeof *node);
+  aoth_yaml_t *node = kit_arena_alloc(r->arena, sizeof(void *), sizeof *node);
   if (!node) {
     fail_memory(r);
     return NULL;
@@ -349,7 +349,7 @@ static void place(reader_t *r, aoth_yaml_t *node, const yaml_event_t *e) {
 
 static void remember_anchor(reader_t *r, const char *name, aoth_yaml_t *node) {
   if (!name) return;
-  anchor_t *a = aoth_arena_alloc(r->arena, sizeof(void *), sizeof *a);
+  anchor_t *a = kit_arena_alloc(r->arena, sizeof(void *), sizeof *a);
   if (!a) {
     fail_memory(r);
     return;
@@ -361,7 +361,7 @@ static void remember_anchor(reader_t *r, const char *name, aoth_yaml_t *node) {
 }
 
 static const char *anchor_text(reader_t *r, const yaml_char_t *name) {
-  return name ? aoth_arena_text(r->arena, (const char *)name, strlen((const char *)name)) : NULL;
+  return name ? kit_arena_text(r->arena, (const char *)name, strlen((const char *)name)) : NULL;
 }
 
 static void on_scalar(reader_t *r, const yaml_event_t *e) {
@@ -372,7 +372,7 @@ static void on_scalar(reader_t *r, const yaml_event_t *e) {
   if (memchr(text, 0, e->data.scalar.length))
     complain(r, &e->start_mark, "pipeline.nul", "a string cannot contain a NUL character");
   node->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-  node->text.data = aoth_arena_text(r->arena, text, e->data.scalar.length);
+  node->text.data = kit_arena_text(r->arena, text, e->data.scalar.length);
   node->text.size = e->data.scalar.length;
   if (!node->text.data) {
     fail_memory(r);
@@ -453,16 +453,16 @@ static void report_parser(reader_t *r, const yaml_parser_t *p) {
     aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.yaml", "invalid YAML: %s",
                      p->problem ? p->problem : "invalid bytes");
   } else {
-    aoth_text_t text = {0};
-    aoth_text_f(&text, "invalid YAML: %s", p->problem ? p->problem : "unexpected end of file");
-    if (p->context) aoth_text_f(&text, ", %s that began at line %zu", p->context, p->context_mark.line + 1);
+    kit_text_t text = {0};
+    kit_text_f(&text, "invalid YAML: %s", p->problem ? p->problem : "unexpected end of file");
+    if (p->context) kit_text_f(&text, ", %s that began at line %zu", p->context, p->context_mark.line + 1);
     fail(r, &mark, "pipeline.yaml", text.data ? text.data : "invalid YAML");
     const uint32_t line = (uint32_t)mark.line + 1;
     const char *at = line <= r->file->n_lines ? r->file->text + r->file->lines[line - 1] : "",
                *variable = strstr(at, "${");
     if (variable && (size_t)(variable - r->file->text) < line_end(r->file, line))
       aoth_sink_line(r->sink, "hint: quote a variable inside { } and [ ]: \"${name}\"");
-    aoth_text_deinit(&text);
+    kit_text_deinit(&text);
   }
   r->failed = r->stopped = 1;
 }
@@ -488,7 +488,7 @@ static void read_events(reader_t *r) {
   yaml_parser_delete(&parser);
 }
 
-aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *dir, const char *text, size_t size,
+aot_status_t aoth_yaml_parse(kit_arena_t *arena, const char *name, const char *dir, const char *text, size_t size,
                              const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink,
                              aoth_yaml_t **out) {
   *out = NULL;
@@ -501,12 +501,12 @@ aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *
     text += 3;
     size -= 3;
   }
-  aoth_yaml_file_t *file = aoth_arena_alloc(arena, sizeof(void *), sizeof *file);
-  reader_t *r = aoth_arena_alloc(arena, sizeof(void *), sizeof *r);
+  aoth_yaml_file_t *file = kit_arena_alloc(arena, sizeof(void *), sizeof *file);
+  reader_t *r = kit_arena_alloc(arena, sizeof(void *), sizeof *r);
   if (!file || !r) return AOT_E_EXHAUSTED;
-  file->name = aoth_arena_text(arena, name, strlen(name));
-  file->dir = aoth_arena_text(arena, dir, strlen(dir));
-  file->text = aoth_arena_text(arena, text, size);
+  file->name = kit_arena_text(arena, name, strlen(name));
+  file->dir = kit_arena_text(arena, dir, strlen(dir));
+  file->text = kit_arena_text(arena, text, size);
   file->size = size;
   file->includer = includer;
   file->include_line = include_line;

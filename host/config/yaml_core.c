@@ -101,28 +101,28 @@ const char *aoth_yaml_kind(const aoth_yaml_t *node) {
 
 /* Plain when nothing in it could be read as YAML and it is no other type's spelling. A dollar is doubled: it begins a
  * variable otherwise. */
-void aoth_yaml_print_text(aoth_text_t *out, aot_str_t text) {
+void aoth_yaml_print_text(kit_text_t *out, aot_str_t text) {
   static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_.";
   static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.+-";
   static const char *const old_bools[] = {"y",  "Y",  "yes", "Yes", "YES", "n",   "N",   "no",
                                           "No", "NO", "on",  "On",  "ON",  "off", "Off", "OFF"};
-  aoth_text_t copy = {0};
-  aoth_text_str(&copy, text);
+  kit_text_t copy = {0};
+  kit_text_str(&copy, text);
   aoth_yaml_t node = {.kind = AOTH_YAML_SCALAR, .text = {copy.data ? copy.data : "", text.size}};
   int plain = text.size > 0 && strchr(first, node.text.data[0]) && node.text.data[0] &&
               strspn(node.text.data, rest) == text.size && strcmp(aoth_yaml_kind(&node), "a string") == 0;
   for (size_t i = 0; plain && i < sizeof old_bools / sizeof *old_bools; i++) /* readers of YAML 1.1 see a bool */
     if (strcmp(node.text.data, old_bools[i]) == 0) plain = 0;
   if (plain) {
-    aoth_text_str(out, text);
+    kit_text_str(out, text);
   } else {
-    aoth_text_t doubled = {0};
+    kit_text_t doubled = {0};
     for (size_t i = 0; i < text.size; i++) {
-      aoth_text_add(&doubled, node.text.data + i, 1);
-      if (node.text.data[i] == '$') aoth_text_add(&doubled, "$", 1);
+      kit_text_add(&doubled, node.text.data + i, 1);
+      if (node.text.data[i] == '$') kit_text_add(&doubled, "$", 1);
     }
-    aoth_text_json(out, (aot_str_t){doubled.data ? doubled.data : "", doubled.size});
-    aoth_text_deinit(&doubled);
+    kit_text_json(out, (aot_str_t){doubled.data ? doubled.data : "", doubled.size});
+    kit_text_deinit(&doubled);
   }
-  aoth_text_deinit(&copy);
+  kit_text_deinit(&copy);
 }

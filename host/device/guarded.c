@@ -34,12 +34,12 @@ void aoth_guarded_unmap(const aoth_guarded_t *m) {
   munmap(m->begin - guard_size(), (size_t)(m->end - m->begin) + 2 * guard_size());
 }
 
-int aoth_guarded_where(const aoth_guarded_t *m, uint64_t address, aoth_text_t *out) {
+int aoth_guarded_where(const aoth_guarded_t *m, uint64_t address, kit_text_t *out) {
   const uint64_t data = (uintptr_t)m->data, end = data + m->nbytes;
   if (address < (uintptr_t)m->begin - guard_size() || address >= (uintptr_t)m->end + guard_size()) return 0;
-  if (address < data) aoth_text_f(out, "%llu bytes before", (unsigned long long)(data - address));
-  else if (address >= end) aoth_text_f(out, "%llu bytes behind the end of", (unsigned long long)(address - end));
-  else aoth_text_f(out, "byte %llu of", (unsigned long long)(address - data));
+  if (address < data) kit_text_f(out, "%llu bytes before", (unsigned long long)(data - address));
+  else if (address >= end) kit_text_f(out, "%llu bytes behind the end of", (unsigned long long)(address - end));
+  else kit_text_f(out, "byte %llu of", (unsigned long long)(address - data));
   return 1;
 }
 

@@ -9,7 +9,7 @@
 #define AOTH_GUARDED_H
 
 #include <aot/base.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <stddef.h>
 
 typedef struct aoth_guarded {
@@ -21,7 +21,7 @@ typedef struct aoth_guarded {
 int aoth_guarded_map(uint64_t nbytes, aoth_guarded_t *out); /* all of it poison; 0: no memory */
 void aoth_guarded_unmap(const aoth_guarded_t *m);
 /* Where the address lies, guard pages included: "8 bytes behind", "byte 3 of"; 0: elsewhere. */
-int aoth_guarded_where(const aoth_guarded_t *m, uint64_t address, aoth_text_t *out);
+int aoth_guarded_where(const aoth_guarded_t *m, uint64_t address, kit_text_t *out);
 
 void aoth_poison(char *begin, const char *end);
 char *aoth_first_written(char *begin, const char *end); /* end: all of it is poison */

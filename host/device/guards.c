@@ -180,17 +180,17 @@ static aot_status_t check_whole(const aoth_guards_t *g, aot_ctx_t *ctx, const ao
                            (unsigned long long)n, (unsigned long long)port, (unsigned long long)first);
 }
 
-int aoth_guards_where(const aoth_guards_t *g, uint64_t address, aoth_text_t *out) {
+int aoth_guards_where(const aoth_guards_t *g, uint64_t address, kit_text_t *out) {
   const aot_binding_t *b = g->now;
   for (size_t i = 0; b && i < g->n; i++) {
     const aoth_guarded_t *r = &g->rows[i];
     if (!aoth_guarded_where(r, address, out)) continue;
     for (uint64_t k = 0; k < b->n_outputs; k++)
-      if (b->outputs[k].data == (void *)r->data) return aoth_text_f(out, " output %llu", (unsigned long long)k), 1;
+      if (b->outputs[k].data == (void *)r->data) return kit_text_f(out, " output %llu", (unsigned long long)k), 1;
     for (uint64_t k = 0; k < b->n_inputs; k++)
       if (b->inputs[k].data == (void *)r->data)
-        return aoth_text_f(out, " input %llu, which is only read", (unsigned long long)k), 1;
-    aoth_text_z(out, b->arena.address == (uintptr_t)r->data ? " the arena" : " a block of ports");
+        return kit_text_f(out, " input %llu, which is only read", (unsigned long long)k), 1;
+    kit_text_z(out, b->arena.address == (uintptr_t)r->data ? " the arena" : " a block of ports");
     return 1;
   }
   return 0;

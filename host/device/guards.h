@@ -9,7 +9,7 @@
 #ifndef AOTH_GUARDS_H
 #define AOTH_GUARDS_H
 
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <device/input_digests.h>
 
 #define AOTH_RED_ZONE 64u /* bytes after each port in a block */
@@ -36,6 +36,6 @@ aot_status_t aoth_guards_check(aoth_guards_t *g, aot_ctx_t *ctx, const aot_bindi
 void aoth_guards_part_begin(aoth_guards_t *g, const aot_binding_t *part);
 aot_status_t aoth_guards_part_end(aoth_guards_t *g, aot_ctx_t *ctx, const aot_binding_t *part, const char *backend);
 /* Which port of the running call an address is near, "8 bytes behind the end of output 0"; 0: none. */
-int aoth_guards_where(const aoth_guards_t *g, uint64_t address, aoth_text_t *out);
+int aoth_guards_where(const aoth_guards_t *g, uint64_t address, kit_text_t *out);
 
 #endif

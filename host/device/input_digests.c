@@ -1,5 +1,6 @@
 #include <device/input_digests.h>
 
+#include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,9 @@ static int is_only_read(const aot_binding_t *b, uint64_t input) {
 
 void aoth_input_digests_take(aoth_input_digests_t *d, const aot_binding_t *b) {
   d->n = 0;
-  if (b->n_inputs > d->capacity) {
-    uint64_t *rows = realloc(d->rows, (size_t)b->n_inputs * sizeof *rows);
-    if (!rows) return;
-    d->rows = rows;
-    d->capacity = b->n_inputs;
-  }
+  uint64_t *rows = kit_grow64(d->rows, &d->capacity, b->n_inputs, sizeof *rows);
+  if (!rows) return;
+  d->rows = rows;
   d->n = b->n_inputs;
   for (uint64_t i = 0; i < d->n; i++)
     d->rows[i] = is_only_read(b, i) ? digest(b->inputs[i].data, b->inputs[i].nbytes) : 0;

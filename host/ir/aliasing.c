@@ -5,39 +5,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_dims(const int64_t *dims, int32_t n, aoth_text_t *out) {
-  aoth_text_z(out, "[");
-  for (int32_t d = 0; d < n; d++) aoth_text_f(out, "%s%lld", d ? ", " : "", (long long)dims[d]);
-  aoth_text_z(out, "]");
+static void print_dims(const int64_t *dims, int32_t n, kit_text_t *out) {
+  kit_text_z(out, "[");
+  for (int32_t d = 0; d < n; d++) kit_text_f(out, "%s%lld", d ? ", " : "", (long long)dims[d]);
+  kit_text_z(out, "]");
 }
 
-static void print_view(const aoth_alias_row_t *r, aoth_text_t *out) {
+static void print_view(const aoth_alias_row_t *r, kit_text_t *out) {
   int64_t dense = 1;
   int is_contiguous = 1;
   for (int32_t d = r->rank - 1; d >= 0; d--) {
     if (r->strides[d] != dense) is_contiguous = 0;
     dense *= r->sizes[d] ? r->sizes[d] : 1;
   }
-  aoth_text_f(out, "input.%u = ", r->input);
+  kit_text_f(out, "input.%u = ", r->input);
   print_dims(r->sizes, r->rank, out);
   if (!is_contiguous) {
-    aoth_text_z(out, " strides ");
+    kit_text_z(out, " strides ");
     print_dims(r->strides, r->rank, out);
   }
-  if (r->offset) aoth_text_f(out, " offset %lld", (long long)r->offset);
+  if (r->offset) kit_text_f(out, " offset %lld", (long long)r->offset);
 }
 
-void aoth_aliasing_print(const aoth_aliasing_t *a, aoth_text_t *out) {
+void aoth_aliasing_print(const aoth_aliasing_t *a, kit_text_t *out) {
   const char *between = "";
   for (uint32_t i = 0; i < a->n_rows; i++) {
     const aoth_alias_row_t *r = &a->rows[i];
     int is_next = r->is_view && i > 0 && a->rows[i - 1].of == r->of;
-    aoth_text_z(out, is_next ? ", " : between);
+    kit_text_z(out, is_next ? ", " : between);
     if (r->is_view && !is_next)
-      aoth_text_f(out, "base.%u %s[%lld]: ", r->of, aot_dtype_name(a->bases[r->of].dtype),
-                  (long long)a->bases[r->of].n_elements);
+      kit_text_f(out, "base.%u %s[%lld]: ", r->of, aot_dtype_name(a->bases[r->of].dtype),
+                 (long long)a->bases[r->of].n_elements);
     if (r->is_view) print_view(r, out);
-    else aoth_text_f(out, "input.%u = input.%u", r->input, r->of);
+    else kit_text_f(out, "input.%u = input.%u", r->input, r->of);
     between = "; ";
   }
 }

@@ -10,7 +10,7 @@
 #define AOTH_ALIASING_H
 
 #include <aot/graph.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 
 typedef struct aoth_alias_base {
   int64_t n_elements;
@@ -35,7 +35,7 @@ typedef struct aoth_aliasing {
 } aoth_aliasing_t;
 
 /* One line, equal for equal patterns: "base.0 f32[6]: input.0 = [4], input.1 = [4] offset 2; input.2 = input.0". */
-void aoth_aliasing_print(const aoth_aliasing_t *a, aoth_text_t *out);
+void aoth_aliasing_print(const aoth_aliasing_t *a, kit_text_t *out);
 
 /* Adds the leaves of the bases and the entry rules to a program that was just read. */
 aot_status_t aoth_aliasing_apply(aot_prog_t *p, const aoth_aliasing_t *a);

@@ -44,7 +44,7 @@ static aot_status_t check_leaf(aot_prog_t *p, const aot_leaf_info_t *l) {
 }
 
 static const aot_str_t *copy_names(aot_prog_t *p, const aot_str_t *names, uint32_t n) {
-  aot_str_t *copies = aoth_arena_alloc(p->store, 8, (n + 1) * sizeof *copies);
+  aot_str_t *copies = kit_arena_alloc(p->store, 8, (n + 1) * sizeof *copies);
   for (uint32_t i = 0; copies && i < n; i++) {
     copies[i] = aoth_store_text(p, names[i]);
     if (names[i].size && !copies[i].data) return NULL;
@@ -93,7 +93,7 @@ aot_status_t aoth_edit_leaf_part(aot_prog_t *p, aot_leaf_t leaf, const aot_type_
   if (l.role != AOT_ROLE_PARAMETER)
     return aoth_diagnose(p, AOT_E_INVALID, "ir.leaf-part", "parts are taken of parameters, not of a %s",
                          aoth_role_name(l.role));
-  const aot_leaf_info_t *old = aoth_arena_copy(p->store, 8, &l, sizeof l);
+  const aot_leaf_info_t *old = kit_arena_copy(p->store, 8, &l, sizeof l);
   if (!old) return aoth_no_memory(p, "a leaf", sizeof l);
   AOT_TRY(aoth_type_intern(p, type, &id));
   l.flags |= AOT_LEAF_PART | (l.type.rank ? (uint32_t)l.type.sizes[0] << AOT_LEAF_PART_ROWS_SHIFT : 0);
@@ -183,9 +183,8 @@ static uint32_t origin_hash(const aot_origin_info_t *o) {
   return (uint32_t)h;
 }
 
-static uint32_t origin_row_hash(const aot_prog_t *p, uint32_t row) { return origin_hash(&p->origins.at[row]); }
-
-static int origin_same(const aot_prog_t *p, uint32_t row, const void *key) {
+static int origin_same(const void *prog, uint32_t row, const void *key) {
+  const aot_prog_t *p = prog;
   const aot_origin_info_t *a = &p->origins.at[row], *b = key;
   return a->line == b->line && a->parent.id == b->parent.id && aot_str_eq(a->source_file, b->source_file) &&
          aot_str_eq(a->module_path, b->module_path) && aot_str_eq(a->node_name, b->node_name);
@@ -200,20 +199,20 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
     return aoth_diagnose(p, AOT_E_RANGE, "ir.bad-id", "an origin's parent is %u; %u origins were made", o.parent.id,
                          p->origins.n - 1);
   uint32_t hash = origin_hash(&o);
-  out->id = aoth_index_find(p, &p->origin_index, hash, origin_same, &o);
+  out->id = aoth_row_find(&p->origin_index, hash, origin_same, p, &o);
   if (out->id != NONE) return AOT_OK;
   aot_str_t *texts[3] = {&o.source_file, &o.module_path, &o.node_name};
   for (int i = 0; i < 3; i++) {
     *texts[i] = aoth_store_text(p, *texts[i]);
     if (texts[i]->size && !texts[i]->data) return aoth_no_memory(p, "an origin", texts[i]->size);
   }
-  if (!ROWS_ROOM(p->origins, 1) || !aoth_index_room(&p->origin_index, p, origin_row_hash))
+  if (!ROWS_ROOM(p->origins, 1) || !kit_map_reserve(&p->origin_index, p->origin_index.n + 1))
     return aoth_no_memory(p, "an origin", sizeof o);
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->origins.n;
   AOT_ASSERT(o.parent.id < out->id); /* chains of parents end */
   p->origins.at[p->origins.n] = o;
-  aoth_index_put(&p->origin_index, hash, p->origins.n++);
+  kit_map_add(&p->origin_index, hash, p->origins.n++);
   aoth_edit_record(p, EDIT_ORIGIN_CREATE, out->id, 0, 0, 0, 0, NULL);
   return AOT_OK;
 }
@@ -221,5 +220,5 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
 void aoth_origin_forget(aot_prog_t *p) {
   uint32_t row = --p->origins.n;
   AOT_ASSERT(row != NONE);
-  aoth_index_drop(&p->origin_index, origin_hash(&p->origins.at[row]), row);
+  kit_map_remove(&p->origin_index, origin_hash(&p->origins.at[row]), row);
 }

@@ -32,23 +32,23 @@ static const aot_origin_info_t *origin_of_node(const aot_prog_t *p, uint32_t nod
 }
 
 static void line_origin(aot_prog_t *p, const aot_origin_info_t *o) {
-  aoth_text_t t = {0};
-  if (o->module_path.size) aoth_text_f(&t, "from module %.*s", STR_ARGS(o->module_path));
-  if (o->node_name.size) aoth_text_f(&t, "%snode %.*s", t.size ? ", " : "from ", STR_ARGS(o->node_name));
-  if (p->model && t.size) aoth_text_f(&t, " of %s", p->model);
+  kit_text_t t = {0};
+  if (o->module_path.size) kit_text_f(&t, "from module %.*s", STR_ARGS(o->module_path));
+  if (o->node_name.size) kit_text_f(&t, "%snode %.*s", t.size ? ", " : "from ", STR_ARGS(o->node_name));
+  if (p->model && t.size) kit_text_f(&t, " of %s", p->model);
   if (t.size) aoth_sink_line(p->ctx->sink, "%s", t.data);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 /* Of a node, or of the one that is being made. */
 static void line_node(aot_prog_t *p, uint32_t node, const aoth_node_row_t *making) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   aot_node_t n = {node};
   if (making) p->print_call(p, making, &t);
   else p->print_node(p, n, &t);
   if (t.size > 300) memcpy(t.data + 296, "...", 4); /* a long argument list reports nothing more */
   if (t.size) aoth_sink_line(p->ctx->sink, "node %s", t.data);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 static void line_stage(const aot_ctx_t *ctx) {
@@ -71,9 +71,9 @@ static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severit
   } else if (p && p->locator) {
     p->locator->find(p->locator->self, AOT_NO_INDEX, &where);
   } else if (origin && origin->source_file.size && ctx->scratch) {
-    file = aoth_arena_text(ctx->scratch, origin->source_file.data, (size_t)origin->source_file.size);
+    file = kit_arena_text(ctx->scratch, origin->source_file.data, (size_t)origin->source_file.size);
   } else if (origin && origin->source_file.size) {
-    file = aoth_arena_text(p->store, origin->source_file.data, (size_t)origin->source_file.size);
+    file = kit_arena_text(p->store, origin->source_file.data, (size_t)origin->source_file.size);
   }
   if (file) {
     where.file = file;
@@ -89,19 +89,19 @@ static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severit
 
 void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char *code, const char *hint,
                       const char *format, ...) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   va_list args;
   va_start(args, format);
-  aoth_text_v(&t, format, args);
+  kit_text_v(&t, format, args);
   va_end(args);
   report(p->ctx, p, n.id, severity, NULL, code, hint, t.data ? t.data : "");
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
-static char *terminated(aoth_text_t *t, aot_str_t s) {
+static char *terminated(kit_text_t *t, aot_str_t s) {
   static char empty[1] = "";
   if (!s.size || !s.data) return empty;
-  aoth_text_str(t, s);
+  kit_text_str(t, s);
   return t->data ? t->data : empty;
 }
 
@@ -133,12 +133,12 @@ static int is_dropped(aot_ctx_t *ctx, const aot_diag_t *d) {
 
 aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
   aot_diag_t diag;
-  aoth_text_t code = {0}, message = {0}, hint = {0}, file = {0};
+  kit_text_t code = {0}, message = {0}, hint = {0}, file = {0};
   if (aot_import(&diag, sizeof diag, d) != AOT_OK) return AOT_E_TOO_NEW;
   if (diag.severity < AOT_SEVERITY_NOTE || diag.severity > AOT_SEVERITY_ERROR) diag.severity = AOT_SEVERITY_ERROR;
   if (is_dropped(ctx, &diag)) return AOT_OK;
   terminated(&message, diag.message);
-  if (diag.byte && !diag.line) aoth_text_f(&message, " (byte %llu)", (unsigned long long)diag.byte);
+  if (diag.byte && !diag.line) kit_text_f(&message, " (byte %llu)", (unsigned long long)diag.byte);
   aoth_where_t where = {
       .file = diag.file.size ? terminated(&file, diag.file) : NULL,
       .line = diag.line,
@@ -147,10 +147,10 @@ aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
   };
   report(ctx, ctx->prog, node_of_diag(ctx->prog, &diag), diag.severity, where.file ? &where : NULL,
          terminated(&code, diag.code), terminated(&hint, diag.hint), message.data ? message.data : "");
-  aoth_text_deinit(&code);
-  aoth_text_deinit(&message);
-  aoth_text_deinit(&hint);
-  aoth_text_deinit(&file);
+  kit_text_deinit(&code);
+  kit_text_deinit(&message);
+  kit_text_deinit(&hint);
+  kit_text_deinit(&file);
   return AOT_OK;
 }
 
@@ -158,10 +158,10 @@ static void complain_v(aot_prog_t *p, uint32_t arg, const char *code, const char
   aoth_where_t where = {0};
   if (p->locator) p->locator->find(p->locator->self, arg, &where);
   if (!p->locator && (p->making || p->asked_about)) {
-    aoth_text_t t = {0};
-    aoth_text_v(&t, format, args);
+    kit_text_t t = {0};
+    kit_text_v(&t, format, args);
     report(p->ctx, p, NONE, AOT_SEVERITY_ERROR, NULL, code, NULL, t.data ? t.data : "");
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
     return;
   }
   p->ctx->n_diags++;
@@ -187,26 +187,26 @@ aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status,
 }
 
 void aoth_hint(aot_prog_t *p, const char *format, ...) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   va_list args;
   va_start(args, format);
-  aoth_text_v(&t, format, args);
+  kit_text_v(&t, format, args);
   va_end(args);
   if (t.size) aoth_sink_line(p->ctx->sink, "hint: %s", t.data);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 aot_status_t aoth_report_error(aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...) {
   va_list args;
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   va_start(args, format);
-  aoth_text_v(&t, format, args);
+  kit_text_v(&t, format, args);
   va_end(args);
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .node = {AOT_NO_ID}, .value = {AOT_NO_ID}};
   d.code = (aot_str_t){code, strlen(code)};
   d.message = (aot_str_t){t.data ? t.data : "", t.size};
   aoth_report_diag(ctx, &d);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   return status;
 }
 

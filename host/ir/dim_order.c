@@ -81,11 +81,11 @@ int32_t aoth_dims_decide(aot_prog_t *p, int32_t op, int64_t a, int64_t b) {
 }
 
 uint64_t aoth_dim_text(aot_prog_t *p, int64_t dim, char *out, uint64_t capacity) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   if (aoth_dim_is_valid(p, dim)) aoth_dim_print(p, dim, &text);
   const uint64_t n = text.size, fits = !capacity ? 0 : n < capacity ? n : capacity - 1;
   if (fits) memcpy(out, text.data, fits);
   if (capacity) out[fits] = 0;
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return n;
 }

@@ -34,16 +34,15 @@ static uint32_t expr_hash(const aot_expr_info_t *e) {
   return (uint32_t)XXH3_64bits(words, sizeof words);
 }
 
-static uint32_t expr_row_hash(const aot_prog_t *p, uint32_t row) { return expr_hash(&p->exprs.at[row].info); }
-
-static int expr_same(const aot_prog_t *p, uint32_t row, const void *key) {
+static int expr_same(const void *prog, uint32_t row, const void *key) {
+  const aot_prog_t *p = prog;
   const aot_expr_info_t *a = &p->exprs.at[row].info, *b = key;
   return a->op == b->op && a->a == b->a && a->b == b->b && a->c == b->c;
 }
 
 static uint32_t find_row(const aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c) {
   aot_expr_info_t key = {.op = op, .a = a, .b = b, .c = c};
-  return aoth_index_find(p, &p->expr_index, expr_hash(&key), expr_same, &key);
+  return aoth_row_find(&p->expr_index, expr_hash(&key), expr_same, p, &key);
 }
 
 static uint32_t tree_size(const aot_prog_t *p, int64_t d) { return is_const(d) ? 0 : row_of(p, d)->tree_size; }
@@ -58,12 +57,12 @@ static int has_older_operands(const aoth_expr_row_t *row, uint32_t number) {
 
 aot_status_t aoth_row_add(aot_prog_t *p, const aoth_expr_row_t *row, int64_t *out) {
   AOT_ASSERT(row->lo <= row->hi && has_older_operands(row, p->exprs.n));
-  if (!ROWS_ROOM(p->exprs, 1) || !aoth_index_room(&p->expr_index, p, expr_row_hash))
+  if (!ROWS_ROOM(p->exprs, 1) || !kit_map_reserve(&p->expr_index, p->expr_index.n + 1))
     return aoth_no_memory(p, "a shape expression", sizeof *row);
   AOT_TRY(aoth_edit_begin(p));
   *out = AOT_DIM_SYM + p->exprs.n;
   p->exprs.at[p->exprs.n] = *row;
-  aoth_index_put(&p->expr_index, expr_hash(&row->info), p->exprs.n++);
+  kit_map_add(&p->expr_index, expr_hash(&row->info), p->exprs.n++);
   aoth_edit_record(p, EDIT_EXPR_CREATE, p->exprs.n - 1, 0, 0, 0, 0, NULL);
   return AOT_OK;
 }
@@ -72,7 +71,7 @@ void aoth_expr_forget(aot_prog_t *p) {
   uint32_t row = --p->exprs.n;
   AOT_ASSERT(row != NONE);
   if (p->unbacked.n > row) p->unbacked.n = row;
-  aoth_index_drop(&p->expr_index, expr_hash(&p->exprs.at[row].info), row);
+  kit_map_remove(&p->expr_index, expr_hash(&p->exprs.at[row].info), row);
 }
 
 aot_status_t aoth_row_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {

@@ -114,9 +114,9 @@ static int store_arg(aot_prog_t *p, aot_arg_t *a, uint32_t **operands) {
     case AOT_ARG_INTS:
     case AOT_ARG_BOOLS: a->u.ints = aoth_ints_intern(p, a->u.ints, a->n); return a->u.ints != NULL;
     case AOT_ARG_FLOATS:
-      a->u.floats = aoth_arena_copy(p->store, 8, a->u.floats, a->n * sizeof(double));
+      a->u.floats = kit_arena_copy(p->store, 8, a->u.floats, a->n * sizeof(double));
       return a->u.floats != NULL;
-    case AOT_ARG_STR: a->u.chars = aoth_arena_text(p->store, a->u.chars, a->n); return a->u.chars != NULL;
+    case AOT_ARG_STR: a->u.chars = kit_arena_text(p->store, a->u.chars, a->n); return a->u.chars != NULL;
     default: return 1;
   }
 }
@@ -127,7 +127,7 @@ static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *arg
   uint64_t n_operands = 0;
   for (uint32_t i = 0; i < n_args; i++) n_operands += aoth_arg_n_operands(&args[i]);
   size_t nbytes = n_args * sizeof *args + (size_t)n_operands * sizeof(uint32_t);
-  char *body = aoth_arena_alloc(p->store, 8, nbytes);
+  char *body = kit_arena_alloc(p->store, 8, nbytes);
   if (!body || !ROWS_ROOM(p->slots, n_operands)) return aoth_no_memory(p, "a node", nbytes);
   r->args = (aot_arg_t *)(void *)body;
   r->operands = (uint32_t *)(void *)(body + n_args * sizeof *args);
@@ -330,7 +330,7 @@ aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand
 /* The general case: the node gets a new body; the old one is stored in a copy of the row. */
 static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a) {
   aoth_node_row_t *r = &p->nodes.at[n.id];
-  const aoth_node_row_t *old = aoth_arena_copy(p->store, 8, r, sizeof *r);
+  const aoth_node_row_t *old = kit_arena_copy(p->store, 8, r, sizeof *r);
   aot_arg_t *args = malloc((r->n_args + 1) * sizeof *args);
   if (!old || !args) {
     free(args);
@@ -358,7 +358,7 @@ static aot_status_t replace_body(aot_prog_t *p, aot_node_t n, uint32_t arg, cons
 static aot_status_t replace_attribute(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a) {
   aot_arg_t fresh = *a, *slot = &p->nodes.at[n.id].args[arg];
   AOT_ASSERT(!aoth_arg_n_operands(slot) && !aoth_arg_n_operands(a));
-  const aot_arg_t *old = aoth_arena_copy(p->store, 8, slot, sizeof *slot);
+  const aot_arg_t *old = kit_arena_copy(p->store, 8, slot, sizeof *slot);
   if (!old || !store_arg(p, &fresh, NULL)) return aoth_no_memory(p, "an argument", sizeof fresh);
   AOT_TRY(aoth_edit_begin(p));
   *slot = fresh;
@@ -398,7 +398,7 @@ aot_status_t aoth_edit_flags_set(aot_prog_t *p, aot_node_t n, uint32_t flags) {
 aot_status_t aoth_edit_note(aot_prog_t *p, aot_node_t n, aot_str_t text) {
   AOT_TRY(aoth_need_node(p, n));
   if (!p->has_journal) return AOT_OK;
-  const char *copy = aoth_arena_text(p->store, text.data, (size_t)text.size);
+  const char *copy = kit_arena_text(p->store, text.data, (size_t)text.size);
   if (!copy || !ROWS_ROOM(p->edits, 1)) return aoth_no_memory(p, "a note", text.size);
   aoth_edit_record(p, EDIT_NOTE, n.id, 0, 0, 0, 0, copy);
   return AOT_OK;

@@ -135,7 +135,7 @@ aot_status_t aoth_edit_input_erase(aot_prog_t *p, aot_graph_t g, uint32_t i) {
   if (p->values.at[value].n_uses)
     return aoth_diagnose(p, AOT_E_PRECONDITION, "ir.still-used", "input %u of graph %u still has %u uses", i, g.id,
                          p->values.at[value].n_uses);
-  const aot_port_t *old = aoth_arena_copy(p->store, 8, &row->inputs.at[i], sizeof *old);
+  const aot_port_t *old = kit_arena_copy(p->store, 8, &row->inputs.at[i], sizeof *old);
   if (!old) return aoth_no_memory(p, "a graph input", sizeof *old);
   AOT_TRY(aoth_edit_begin(p));
   p->values.at[value].type |= VALUE_DEAD;
@@ -202,9 +202,9 @@ aot_status_t aoth_edit_outputs_clear(aot_prog_t *p, aot_graph_t g) {
   if (!row->outputs.n) return AOT_OK;
   aoth_saved_outputs_t saved = {.n = row->outputs.n};
   AOT_ASSERT(row->output_slots.n == saved.n);
-  saved.ports = aoth_arena_copy(p->store, 8, row->outputs.at, saved.n * sizeof *saved.ports);
-  saved.slots = aoth_arena_copy(p->store, 8, row->output_slots.at, saved.n * sizeof *saved.slots);
-  const aoth_saved_outputs_t *kept = aoth_arena_copy(p->store, 8, &saved, sizeof saved);
+  saved.ports = kit_arena_copy(p->store, 8, row->outputs.at, saved.n * sizeof *saved.ports);
+  saved.slots = kit_arena_copy(p->store, 8, row->output_slots.at, saved.n * sizeof *saved.slots);
+  const aoth_saved_outputs_t *kept = kit_arena_copy(p->store, 8, &saved, sizeof saved);
   if (!saved.ports || !saved.slots || !kept) return aoth_no_memory(p, "graph outputs", saved.n * sizeof *saved.ports);
   AOT_TRY(aoth_edit_begin(p));
   for (uint32_t i = 0; i < row->outputs.n; i++)

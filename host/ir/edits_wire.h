@@ -2,7 +2,7 @@
 #ifndef AOTH_EDITS_WIRE_H
 #define AOTH_EDITS_WIRE_H
 
-#include <base/wire.h>
+#include "kit/base/wire.h"
 #include <ir/redo.h>
 
 /* Memory that both processes have at the same address: contents of leaves that are in there are not sent. */
@@ -34,6 +34,6 @@ typedef struct aoth_known {
 
 /* Written: the edit, NULL. Read, `edit` NULL: an edit, which borrows the bytes; contents of a leaf that came along are
  * put into `leaves`. A wire that has failed afterwards held something else. */
-const aoth_edit_t *aoth_wire_edit(aoth_wire_t *w, const aoth_edit_t *edit, aoth_known_t known, aoth_arena_t *leaves);
+const aoth_edit_t *aoth_wire_edit(kit_wire_t *w, const aoth_edit_t *edit, aoth_known_t known, kit_arena_t *leaves);
 
 #endif

@@ -12,9 +12,8 @@ static uint32_t encoding_hash(const aot_encoding_info_t *e) {
   return (uint32_t)h;
 }
 
-static uint32_t encoding_row_hash(const aot_prog_t *p, uint32_t row) { return encoding_hash(&p->encodings.at[row]); }
-
-static int encoding_same(const aot_prog_t *p, uint32_t row, const void *key) {
+static int encoding_same(const void *prog, uint32_t row, const void *key) {
+  const aot_prog_t *p = prog;
   const aot_encoding_info_t *a = &p->encodings.at[row], *b = key;
   return aot_str_eq(a->name, b->name) && aot_str_eq(a->value, b->value);
 }
@@ -35,17 +34,17 @@ aot_status_t aoth_edit_encoding_create(aot_prog_t *p, const aot_encoding_info_t 
                          "encoding \"%.*s\" has a value of %llu bytes, and no pointer to them", STR_ARGS(e.name),
                          (unsigned long long)e.value.size);
   const uint32_t hash = encoding_hash(&e);
-  out->id = aoth_index_find(p, &p->encoding_index, hash, encoding_same, &e);
+  out->id = aoth_row_find(&p->encoding_index, hash, encoding_same, p, &e);
   if (out->id != NONE) return AOT_OK;
   e.name = aoth_store_text(p, e.name);
   e.value = aoth_store_text(p, e.value);
   if (!e.name.data || (e.value.size && !e.value.data) || !ROWS_ROOM(p->encodings, 1) ||
-      !aoth_index_room(&p->encoding_index, p, encoding_row_hash))
+      !kit_map_reserve(&p->encoding_index, p->encoding_index.n + 1))
     return aoth_no_memory(p, "an encoding", sizeof e);
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->encodings.n;
   p->encodings.at[p->encodings.n] = e;
-  aoth_index_put(&p->encoding_index, hash, p->encodings.n++);
+  kit_map_add(&p->encoding_index, hash, p->encodings.n++);
   aoth_edit_record(p, EDIT_ENCODING_CREATE, out->id, 0, 0, 0, 0, NULL);
   return AOT_OK;
 }
@@ -53,5 +52,5 @@ aot_status_t aoth_edit_encoding_create(aot_prog_t *p, const aot_encoding_info_t 
 void aoth_encoding_forget(aot_prog_t *p) {
   const uint32_t row = --p->encodings.n;
   AOT_ASSERT(row != NONE);
-  aoth_index_drop(&p->encoding_index, encoding_hash(&p->encodings.at[row]), row);
+  kit_map_remove(&p->encoding_index, encoding_hash(&p->encodings.at[row]), row);
 }

@@ -25,15 +25,15 @@ const char *aoth_arg_kind_name(int32_t kind) {
   return kind >= 0 && kind <= AOT_ARG_OP ? kind_names[kind] : "an argument of unknown kind";
 }
 
-void aoth_schema_arg_text(const aot_schema_arg_t *s, aoth_text_t *out) {
-  aoth_text_z(out, s->type > 0 && s->type <= AOT_STYPE_OP ? stype_names[s->type] : "?");
-  if (s->flags & AOT_SARG_OPTIONAL_ELEM) aoth_text_z(out, "?");
+void aoth_schema_arg_text(const aot_schema_arg_t *s, kit_text_t *out) {
+  kit_text_z(out, s->type > 0 && s->type <= AOT_STYPE_OP ? stype_names[s->type] : "?");
+  if (s->flags & AOT_SARG_OPTIONAL_ELEM) kit_text_z(out, "?");
   if (s->flags & AOT_SARG_LIST) {
-    aoth_text_z(out, "[");
-    if (s->list_size > 0) aoth_text_i64(out, s->list_size);
-    aoth_text_z(out, "]");
+    kit_text_z(out, "[");
+    if (s->list_size > 0) kit_text_i64(out, s->list_size);
+    kit_text_z(out, "]");
   }
-  if (s->flags & AOT_SARG_OPTIONAL) aoth_text_z(out, "?");
+  if (s->flags & AOT_SARG_OPTIONAL) kit_text_z(out, "?");
 }
 
 const aot_schema_arg_t *aoth_schema_arg(const aot_op_desc_t *d, uint32_t arg) {
@@ -116,7 +116,7 @@ static aot_status_t spread(aot_prog_t *p, const aot_schema_arg_t *s, aot_arg_t *
 }
 
 static aot_status_t floats_of_ints(aot_prog_t *p, aot_arg_t *a) {
-  double *floats = aoth_arena_alloc(p->store, 8, a->n * sizeof *floats);
+  double *floats = kit_arena_alloc(p->store, 8, a->n * sizeof *floats);
   if (!floats) return aoth_no_memory(p, "an argument list", a->n * sizeof *floats);
   for (uint32_t i = 0; i < a->n; i++) {
     if (AOT_DIM_IS_SYM(a->u.ints[i])) return AOT_OK;
@@ -251,14 +251,14 @@ const char *aoth_arg_misfit(const aot_prog_t *p, const aot_schema_arg_t *s, cons
 
 static aot_status_t complain_misfit(aot_prog_t *p, const aot_op_desc_t *d, uint32_t arg, const aot_arg_t *a) {
   const aot_schema_arg_t *s = aoth_schema_arg(d, arg);
-  aoth_text_t wanted = {0};
+  kit_text_t wanted = {0};
   const char *bad = bad_contents(p, a);
-  if (bad) aoth_text_z(&wanted, bad);
+  if (bad) kit_text_z(&wanted, bad);
   else aoth_schema_arg_text(s, &wanted);
   aoth_complain_arg(p, arg, AOT_E_INVALID, "ir.bad-argument", "argument %u (%.*s) of %.*s is %s; it wants %s", arg,
                     STR_ARGS(s->name), STR_ARGS(d->name), aoth_arg_kind_name(a->kind), wanted.data ? wanted.data : "?");
   if (d->schema.size) aoth_hint(p, "the schema is %.*s%.*s", STR_ARGS(d->name), STR_ARGS(d->schema));
-  aoth_text_deinit(&wanted);
+  kit_text_deinit(&wanted);
   return AOT_E_INVALID;
 }
 

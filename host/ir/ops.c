@@ -3,6 +3,8 @@
  * Operator id = position of registration, from 1; it never changes. Each id leads to the opset that owns it and the
  * operator's number there, which is how questions about a node reach the plugin that can answer. Descriptors are
  * imported by copy, so that an older or newer plugin's struct reads the same. */
+#include "kit/base/map.h"
+#include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <aot/ext/derivative.h>
 #include <aot/ext/kernels.h>
@@ -20,11 +22,10 @@ typedef struct op_entry {
 } op_entry_t;
 
 struct aoth_ops {
-  aoth_arena_t *arena; /* descriptors: they must not move */
+  kit_arena_t *arena; /* descriptors: they must not move */
   op_entry_t **entries;
   uint32_t n, capacity; /* n: highest id + 1; entry 0 is NULL */
-  uint32_t *cells;      /* by name: id */
-  uint32_t n_cells;
+  kit_map_t by_name;
   aoth_opset_ref_t *opsets;
   uint32_t n_opsets;
 };
@@ -32,7 +33,7 @@ struct aoth_ops {
 aoth_ops_t *aoth_ops_create(void) {
   aoth_ops_t *ops = calloc(1, sizeof *ops);
   if (!ops) return NULL;
-  ops->arena = aoth_arena_create();
+  ops->arena = kit_arena_create();
   ops->entries = calloc(1, sizeof *ops->entries);
   ops->n = ops->capacity = 1;
   if (ops->arena && ops->entries) return ops;
@@ -42,52 +43,30 @@ aoth_ops_t *aoth_ops_create(void) {
 
 void aoth_ops_destroy(aoth_ops_t *ops) {
   if (!ops) return;
-  aoth_arena_destroy(ops->arena);
+  kit_arena_destroy(ops->arena);
   free(ops->entries);
-  free(ops->cells);
+  kit_map_deinit(&ops->by_name);
   free(ops->opsets);
   free(ops);
 }
 
 static uint32_t name_hash(aot_str_t name) { return (uint32_t)XXH3_64bits(name.data, (size_t)name.size); }
 
-static void cell_put(aoth_ops_t *ops, uint32_t id) {
-  AOT_ASSERT(id < ops->capacity && ops->capacity <= ops->n_cells / 2);
-  uint32_t mask = ops->n_cells - 1, at = name_hash(ops->entries[id]->desc.name) & mask;
-  while (ops->cells[at]) at = (at + 1) & mask;
-  ops->cells[at] = id;
+static int has_name(const void *ops, uint32_t id, const void *name) {
+  return aot_str_eq(((const aoth_ops_t *)ops)->entries[id]->desc.name, *(const aot_str_t *)name);
 }
 
 aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name) {
-  aot_op_t found = {AOT_NO_ID};
-  if (!ops || !ops->n_cells) return found;
-  uint32_t mask = ops->n_cells - 1;
-  for (uint32_t at = name_hash(name) & mask; ops->cells[at]; at = (at + 1) & mask) {
-    uint32_t id = ops->cells[at];
-    if (aot_str_eq(ops->entries[id]->desc.name, name)) {
-      found.id = id;
-      break;
-    }
-  }
-  return found;
+  const uint32_t id = ops ? kit_map_find(&ops->by_name, name_hash(name), has_name, ops, &name) : KIT_MAP_NONE;
+  return (aot_op_t){id == KIT_MAP_NONE ? AOT_NO_ID : id};
 }
 
-/* Room for n operators: entries, and cells at most half full. */
+/* Room for n operators. */
 static int make_room(aoth_ops_t *ops, uint64_t n) {
-  if (n > UINT32_MAX / 4) return 0;
-  op_entry_t **entries = realloc(ops->entries, (size_t)n * sizeof *entries);
+  op_entry_t **entries = kit_grow(ops->entries, &ops->capacity, n, sizeof *entries);
   if (!entries) return 0;
   ops->entries = entries;
-  ops->capacity = (uint32_t)n;
-  uint32_t n_cells = 64;
-  while (n_cells < 2 * n) n_cells *= 2;
-  uint32_t *cells = calloc(n_cells, sizeof *cells);
-  if (!cells) return 0;
-  free(ops->cells);
-  ops->cells = cells;
-  ops->n_cells = n_cells;
-  for (uint32_t id = 1; id < ops->n; id++) cell_put(ops, id);
-  return 1;
+  return kit_map_reserve(&ops->by_name, (uint32_t)n);
 }
 
 static aot_status_t bad_desc(aoth_sink_t *sink, const aot_op_desc_t *d, const char *why) {
@@ -111,15 +90,15 @@ static aot_status_t check_desc(aoth_sink_t *sink, const aot_op_desc_t *d) {
 
 /* No more than a warning: what a plugin was once loaded with it is loaded with for good. */
 static void warn_of_text(const aoth_ops_t *ops, const aot_op_desc_t *d, aoth_sink_t *sink) {
-  aoth_text_t why = {0};
+  kit_text_t why = {0};
   if (!aoth_schema_agrees(d, &why))
     aoth_sink_report(sink, AOT_SEVERITY_WARNING, NULL, "ops.schema", "opset %s, operator %.*s: %s; the row counts",
                      ops->opsets[ops->n_opsets - 1].name, (int)d->name.size, d->name.data, why.data ? why.data : "");
-  aoth_text_deinit(&why);
+  kit_text_deinit(&why);
 }
 
 static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32_t local, aoth_sink_t *sink) {
-  op_entry_t *e = aoth_arena_alloc(ops->arena, 8, sizeof *e);
+  op_entry_t *e = kit_arena_alloc(ops->arena, 8, sizeof *e);
   if (!e) return AOT_E_EXHAUSTED;
   if (aot_import(&e->desc, sizeof e->desc, source) != AOT_OK) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "operator descriptor %u is made for a newer host",
@@ -142,8 +121,7 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
   e->opset = ops->n_opsets - 1;
   e->local = local;
   ops->entries[ops->n] = e;
-  cell_put(ops, ops->n++);
-  return AOT_OK;
+  return kit_map_add(&ops->by_name, name_hash(e->desc.name), ops->n++) ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
 /* Two sets of marks say the same when equal marks are in the same places: which letter it is does not matter. */
@@ -226,17 +204,17 @@ aot_str_t aoth_ops_kernel_at(const aoth_ops_t *ops, uint64_t begin, uint64_t add
   return op;
 }
 
-aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const aot_derivative_t *const **out,
+aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, kit_arena_t *arena, const aot_derivative_t *const **out,
                                   uint64_t *out_n) {
   const uint32_t n_opsets = ops ? ops->n_opsets : 0;
-  aot_ext_derivatives_t *brought = aoth_arena_alloc(arena, sizeof(void *), (n_opsets + (size_t)1) * sizeof *brought);
+  aot_ext_derivatives_t *brought = kit_arena_alloc(arena, sizeof(void *), (n_opsets + (size_t)1) * sizeof *brought);
   if (!brought) return AOT_E_EXHAUSTED;
   uint64_t n = 0, at = 0;
   for (uint32_t i = 0; i < n_opsets; i++) {
     get_extension(&ops->opsets[i], AOT_EXT_DERIVATIVE, &brought[i], sizeof *brought);
     n += brought[i].n_derivatives;
   }
-  const aot_derivative_t **all = aoth_arena_alloc(arena, sizeof(void *), (size_t)(n + 1) * sizeof *all);
+  const aot_derivative_t **all = kit_arena_alloc(arena, sizeof(void *), (size_t)(n + 1) * sizeof *all);
   if (!all) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n_opsets; i++)
     for (uint64_t k = 0; k < brought[i].n_derivatives; k++) all[at++] = brought[i].derivatives[k];
@@ -264,8 +242,8 @@ aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, const char 
   if (status == AOT_OK) return AOT_OK;
   ops->n = before; /* all of it or nothing */
   ops->n_opsets--;
-  memset(ops->cells, 0, ops->n_cells * sizeof *ops->cells);
-  for (uint32_t id = 1; id < ops->n; id++) cell_put(ops, id);
+  kit_map_clear(&ops->by_name);
+  for (uint32_t id = 1; id < ops->n; id++) kit_map_add(&ops->by_name, name_hash(ops->entries[id]->desc.name), id);
   return status;
 }
 
@@ -328,7 +306,7 @@ static uint32_t similar_word(const op_name_t *names, uint32_t n, const op_name_t
     ids[n_words] = i;
     words[n_words++] = names[i].word;
   }
-  const int near = n_words ? aoth_nearest(wanted->word, words, n_words) : -1;
+  const int near = n_words ? kit_nearest(wanted->word, words, n_words) : -1;
   if (near >= 0) found = ids[near];
   free(words);
   free(ids);

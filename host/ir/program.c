@@ -33,8 +33,8 @@ aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx) {
   p->print_call = aoth_print_call;
   p->no_ctx.prog = p;
   p->no_ctx.last_node = NONE;
-  p->graph_arena = aoth_arena_create();
-  p->store = aoth_arena_create();
+  p->graph_arena = kit_arena_create();
+  p->store = kit_arena_create();
   p->generation = 1;
   if (!p->graph_arena || !p->store || !put_empty_rows(p)) {
     aoth_prog_destroy(p);
@@ -63,27 +63,27 @@ void aoth_prog_destroy(aot_prog_t *p) {
   free(p->guards.at);
   free(p->facts.at);
   free(p->unbacked.at);
-  free(p->type_index.cells);
-  free(p->ints_index.cells);
-  free(p->origin_index.cells);
-  free(p->encoding_index.cells);
-  free(p->expr_index.cells);
+  kit_map_deinit(&p->type_index);
+  kit_map_deinit(&p->ints_index);
+  kit_map_deinit(&p->origin_index);
+  kit_map_deinit(&p->encoding_index);
+  kit_map_deinit(&p->expr_index);
   free(p->edits.at);
   free(p->marks.at);
   free(p->snapshot);
   free(p->model);
-  aoth_arena_destroy(p->graph_arena);
-  aoth_arena_destroy(p->store);
+  kit_arena_destroy(p->graph_arena);
+  kit_arena_destroy(p->store);
   free(p);
 }
 
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx) { p->ctx = ctx ? ctx : &p->no_ctx; }
-aoth_arena_t *aoth_prog_arena(aot_prog_t *p) { return p->graph_arena; }
+kit_arena_t *aoth_prog_arena(aot_prog_t *p) { return p->graph_arena; }
 aoth_ops_t *aoth_prog_ops(aot_prog_t *p) { return p->ops; }
 aoth_properties_t aoth_prog_properties(aot_prog_t *p) { return p->properties; }
 
 aot_status_t aoth_prog_set_properties(aot_prog_t *p, aoth_properties_t properties) {
-  aot_str_t *names = aoth_arena_alloc(p->store, 8, ((size_t)properties.n_named + 1) * sizeof *names);
+  aot_str_t *names = kit_arena_alloc(p->store, 8, ((size_t)properties.n_named + 1) * sizeof *names);
   for (uint32_t i = 0; names && i < properties.n_named; i++) {
     names[i] = aoth_store_text(p, properties.named[i]);
     if (!names[i].data) names = NULL;

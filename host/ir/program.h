@@ -9,9 +9,9 @@
 #include <aot/graph.h>
 #include <aot/opset.h>
 #include <aot/snapshot.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <base/sink.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <ir/properties.h>
 #include <stdatomic.h>
 
@@ -34,7 +34,7 @@ const struct aot_kernel *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name, 
 aot_str_t aoth_ops_kernel_at(const aoth_ops_t *ops, uint64_t begin, uint64_t address);
 /* All derivatives that opsets bring, in their order, as an array in `arena`. O(derivatives) */
 struct aot_derivative;
-aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const struct aot_derivative *const **out,
+aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, kit_arena_t *arena, const struct aot_derivative *const **out,
                                   uint64_t *out_n);
 uint32_t aoth_ops_count(const aoth_ops_t *ops);
 const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op);
@@ -43,7 +43,7 @@ int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out); /* 
 
 /* ---- one call into a unit: what aot_ctx_t is ---- */
 struct aot_ctx {
-  aoth_arena_t *session, *graph, *scratch;
+  kit_arena_t *session, *graph, *scratch;
   aoth_sink_t *sink;
   aot_prog_t *prog;           /* may be NULL */
   const struct aoth_ops *ops; /* operators of the session; NULL: none */
@@ -68,7 +68,7 @@ aot_prog_t *aoth_prog_create(aoth_ops_t *ops,
                              aot_ctx_t *ctx); /* ctx: for diagnostics, breadcrumb, opset calls; borrowed */
 void aoth_prog_destroy(aot_prog_t *p);
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx); /* from now on */
-aoth_arena_t *aoth_prog_arena(aot_prog_t *p);      /* [graph] memory that lives as long as p */
+kit_arena_t *aoth_prog_arena(aot_prog_t *p);       /* [graph] memory that lives as long as p */
 aoth_ops_t *aoth_prog_ops(aot_prog_t *p);
 aoth_properties_t aoth_prog_properties(aot_prog_t *p);
 aot_status_t aoth_prog_set_properties(aot_prog_t *p, aoth_properties_t properties); /* the names are copied */
@@ -90,14 +90,14 @@ uint64_t aoth_journal_count(aot_prog_t *p);     /* edits since begin */
 /* 0: since the outermost begin an edit found no memory and was not made */
 int aoth_journal_is_whole(const aot_prog_t *p);
 void aoth_journal_commit(aot_prog_t *p);
-void aoth_journal_undo(aot_prog_t *p);                    /* back to begin, ids included */
-void aoth_journal_print(aot_prog_t *p, aoth_text_t *out); /* one line an edit */
+void aoth_journal_undo(aot_prog_t *p);                   /* back to begin, ids included */
+void aoth_journal_print(aot_prog_t *p, kit_text_t *out); /* one line an edit */
 /* Check the edits against a contract: operators created and removed. Reports and answers AOT_E_CONTRACT. */
 aot_status_t aoth_journal_check(aot_prog_t *p, const aoth_contract_t *c);
 
 /* ---- text form (docs/IR.md) ---- */
-void aoth_print(aot_prog_t *p, aoth_text_t *out); /* of leaves' data, only what is at most 256 bytes long */
-void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* one line, for messages */
+void aoth_print(aot_prog_t *p, kit_text_t *out); /* of leaves' data, only what is at most 256 bytes long */
+void aoth_print_node(aot_prog_t *p, aot_node_t n, kit_text_t *out); /* one line, for messages */
 /* Parse into an empty program. Errors go to the sink with file:line:column and caret; AOT_E_INVALID. */
 /* The namespaces of the operators in a text: the heads of its words with a dot, as often as they come. O(text). */
 aot_status_t aoth_text_namespaces(const char *text, size_t size, aot_status_t (*put)(void *self, aot_str_t name),
@@ -140,7 +140,7 @@ int64_t aoth_dim_eval(aot_prog_t *p, int64_t dim, const int64_t *symbols, uint32
  * out[AOT_DIM_EXPR(d)]. */
 uint32_t aoth_exprs_count(aot_prog_t *p);
 void aoth_exprs_eval(aot_prog_t *p, const int64_t *symbols, uint32_t n_symbols, int64_t *out);
-void aoth_dim_print(aot_prog_t *p, int64_t dim, aoth_text_t *out);
+void aoth_dim_print(aot_prog_t *p, int64_t dim, kit_text_t *out);
 
 /* The functions of <aot/graph.h> and <aot/edit.h>, and the tables of them: <ir/tables.h>. */
 #include <ir/tables.h>

@@ -1,8 +1,6 @@
 /* The growing arrays and hash indexes of a program.
  *
- * Arrays double; indexes are open addressing with linear probing, at most half full. An index holds row numbers only,
- * and rows leave it newest first (undo), so that a removal can simply empty its cell: no later key was probed past
- * it. */
+ * Arrays double; indexes are hash tables of row numbers (kit/base/map.h). */
 #include <ir/program_store.h>
 
 #include <aot/assert.h>
@@ -31,7 +29,7 @@ int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_
 }
 
 uint64_t aoth_prog_nbytes(aot_prog_t *p) {
-  uint64_t n = sizeof *p + aoth_arena_nbytes(p->store);
+  uint64_t n = sizeof *p + kit_arena_nbytes(p->store);
 #define ROWS_NBYTES(rows) n += (uint64_t)p->rows.capacity * sizeof *p->rows.at
   ROWS_NBYTES(graphs);
   ROWS_NBYTES(nodes);
@@ -48,9 +46,9 @@ uint64_t aoth_prog_nbytes(aot_prog_t *p) {
   ROWS_NBYTES(exprs);
   ROWS_NBYTES(edits);
 #undef ROWS_NBYTES
-  const aoth_index_t *indexes[] = {&p->type_index, &p->ints_index, &p->origin_index, &p->encoding_index,
-                                   &p->expr_index};
-  for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) n += (uint64_t)indexes[i]->capacity * sizeof(uint32_t);
+  const kit_map_t *indexes[] = {&p->type_index, &p->ints_index, &p->origin_index, &p->encoding_index, &p->expr_index};
+  for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
+    n += (uint64_t)indexes[i]->capacity * sizeof(kit_map_cell_t);
   for (uint32_t g = 1; g < p->graphs.n; g++)
     n += (uint64_t)(p->graphs.at[g].inputs.capacity + p->graphs.at[g].outputs.capacity) * sizeof(aot_port_t);
   return n;
@@ -65,42 +63,6 @@ aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes) {
 
 aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s) {
   aot_str_t copy = {NULL, s.size};
-  if (s.size) copy.data = aoth_arena_text(p->store, s.data, (size_t)s.size);
+  if (s.size) copy.data = kit_arena_text(p->store, s.data, (size_t)s.size);
   return copy;
-}
-
-uint32_t aoth_index_find(const aot_prog_t *p, const aoth_index_t *x, uint32_t hash, aoth_same_t same, const void *key) {
-  if (!x->capacity) return NONE;
-  uint32_t mask = x->capacity - 1;
-  for (uint32_t at = hash & mask; x->cells[at]; at = (at + 1) & mask)
-    if (same(p, x->cells[at], key)) return x->cells[at];
-  return NONE;
-}
-
-void aoth_index_put(aoth_index_t *x, uint32_t hash, uint32_t row) {
-  AOT_ASSERT(x->n < x->capacity / 2); /* aoth_index_room has made room: a probe ends at an empty cell */
-  AOT_ASSERT(row == x->n + 1);        /* rows 1..n: what a larger index is rebuilt from */
-  uint32_t mask = x->capacity - 1, at = hash & mask;
-  while (x->cells[at]) at = (at + 1) & mask;
-  x->cells[at] = row;
-  x->n++;
-}
-
-int aoth_index_room(aoth_index_t *x, const aot_prog_t *p, uint32_t (*hash_of)(const aot_prog_t *p, uint32_t row)) {
-  if (x->n + 1 <= x->capacity / 2) return 1;
-  aoth_index_t grown = {NULL, 0, x->capacity ? x->capacity * 2 : 64};
-  if (!grown.capacity || !(grown.cells = calloc(grown.capacity, sizeof *grown.cells))) return 0;
-  for (uint32_t row = 1; row <= x->n; row++) aoth_index_put(&grown, hash_of(p, row), row);
-  free(x->cells);
-  *x = grown;
-  return 1;
-}
-
-void aoth_index_drop(aoth_index_t *x, uint32_t hash, uint32_t row) {
-  AOT_ASSERT(row == x->n); /* newest first */
-  uint32_t mask = x->capacity - 1, at = hash & mask;
-  while (x->cells[at] && x->cells[at] != row) at = (at + 1) & mask;
-  if (!x->cells[at]) return;
-  x->cells[at] = 0;
-  x->n--;
 }

@@ -16,6 +16,7 @@
 #ifndef AOTH_PROGRAM_STORE_H
 #define AOTH_PROGRAM_STORE_H
 
+#include "kit/base/map.h"
 #include <aot/assert.h>
 #include <aot/ext/size_guards.h>
 #include <ir/program.h>
@@ -80,12 +81,6 @@ typedef struct expr_row {
   uint32_t reserved;
 } aoth_expr_row_t;
 
-/* Open addressing over row numbers (0: empty). Rows are removed newest first only, so removal just empties. */
-typedef struct aoth_index {
-  uint32_t *cells;
-  uint32_t n, capacity; /* capacity: a power of two */
-} aoth_index_t;
-
 #define FACT_TERMS 8
 /* What a guard says of a sum: terms in structural order, the last one positive. */
 typedef struct fact_row {
@@ -97,7 +92,6 @@ typedef struct fact_row {
 typedef struct ints_row { /* an interned array of dimensions */
   const int64_t *at;
   uint32_t n;
-  uint32_t hash;
 } aoth_ints_row_t;
 
 /* What the journal keeps of one edit; u[] as said next to each kind in journal.c. */
@@ -117,9 +111,9 @@ typedef struct aoth_locator {
 struct aot_prog {
   aoth_ops_t *ops;
   aot_ctx_t *ctx;
-  aot_ctx_t no_ctx;          /* is in when none was given */
-  aoth_arena_t *graph_arena; /* handed to plugins */
-  aoth_arena_t *store;       /* bodies of rows */
+  aot_ctx_t no_ctx;         /* is in when none was given */
+  kit_arena_t *graph_arena; /* handed to plugins */
+  kit_arena_t *store;       /* bodies of rows */
   aoth_properties_t properties;
   uint32_t has_journal;
   /* an edit did, since the outermost begin: the the code that requested it may have ignored the error */
@@ -130,8 +124,8 @@ struct aot_prog {
   uint32_t n_heard;
   char *model;
   const aoth_locator_t *locator;
-  void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out);             /* a line, for complaints */
-  void (*print_call)(aot_prog_t *p, const aoth_node_row_t *n, aoth_text_t *out); /* the same without results */
+  void (*print_node)(aot_prog_t *p, aot_node_t n, kit_text_t *out);             /* a line, for complaints */
+  void (*print_call)(aot_prog_t *p, const aoth_node_row_t *n, kit_text_t *out); /* the same without results */
   /* What diagnostics that name no node are about: the node that an edit checks and has not made yet (NULL: none), else
    * the one that an opset is queried about (NONE: none). */
   const aoth_node_row_t *making;
@@ -156,7 +150,7 @@ struct aot_prog {
   AOTH_ROWS(aoth_fact_row_t) facts; /* of the guards, in their order; equalities in echelon form */
   AOTH_ROWS(uint8_t) unbacked;      /* by expression: a symbol in it is of none of the first n_unbacked_leaves leaves */
   uint32_t n_unbacked_leaves;
-  aoth_index_t type_index, ints_index, origin_index, encoding_index, expr_index;
+  kit_map_t type_index, ints_index, origin_index, encoding_index, expr_index;
 
   AOTH_ROWS(aoth_edit_row_t) edits;
   AOTH_ROWS(uint32_t) marks; /* numbers of edits at each begin */
@@ -166,7 +160,7 @@ struct aot_prog {
 };
 
 void aoth_print_call(aot_prog_t *p, const aoth_node_row_t *n,
-                     aoth_text_t *out);      /* operator and arguments, for messages */
+                     kit_text_t *out);       /* operator and arguments, for messages */
 int aoth_prog_is_empty(const aot_prog_t *p); /* as created, interned rows aside */
 
 /* ---- memory (program_store.c) ---- */
@@ -178,12 +172,13 @@ int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_
 aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes); /* reports; AOT_E_EXHAUSTED */
 aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s); /* copy; data NULL and size > 0 when there is no memory */
 void aoth_graph_free(aoth_graph_row_t *g);
-/* Indexes hold rows 1..n of one array, each. find answers the row equal to key, or NONE. */
-typedef int (*aoth_same_t)(const aot_prog_t *p, uint32_t row, const void *key);
-uint32_t aoth_index_find(const aot_prog_t *p, const aoth_index_t *x, uint32_t hash, aoth_same_t same, const void *key);
-int aoth_index_room(aoth_index_t *x, const aot_prog_t *p, uint32_t (*hash_of)(const aot_prog_t *p, uint32_t row));
-void aoth_index_put(aoth_index_t *x, uint32_t hash, uint32_t row);
-void aoth_index_drop(aoth_index_t *x, uint32_t hash, uint32_t row);
+
+/* The row with this key in an index; NONE: there is none. */
+static inline uint32_t aoth_row_find(const kit_map_t *index, uint32_t hash, kit_map_equal_fn same, const aot_prog_t *p,
+                                     const void *key) {
+  const uint32_t row = kit_map_find(index, hash, same, p, key);
+  return row == KIT_MAP_NONE ? NONE : row;
+}
 
 /* ---- interned types (type_store.c) ---- */
 const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n); /* NULL: no memory */
@@ -210,7 +205,7 @@ int aoth_arg_is_written(const aot_op_desc_t *d, const aot_arg_t *args, uint32_t 
 aot_status_t aoth_arg_accept(aot_prog_t *p, const aot_op_desc_t *d, uint32_t arg,
                              aot_arg_t *a); /* normalise and check */
 const char *aoth_arg_kind_name(int32_t kind);
-void aoth_schema_arg_text(const aot_schema_arg_t *s, aoth_text_t *out); /* "Tensor?", "int[2]" */
+void aoth_schema_arg_text(const aot_schema_arg_t *s, kit_text_t *out); /* "Tensor?", "int[2]" */
 
 /* ---- use lists (use_lists.c) ---- */
 void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value);

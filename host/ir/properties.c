@@ -1,7 +1,7 @@
 #include <ir/properties.h>
 
 #include <aot/inline.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 
 uint32_t aoth_property_find(aot_str_t name) {
 #define FIND_ROW(row, number, text, meaning)                                                                           \
@@ -15,7 +15,7 @@ const char *aoth_property_nearest(aot_str_t name) {
 #define NAME_ROW(row, number, text, meaning) AOT_STR_INIT(text),
   static const aot_str_t names[] = {AOT_PROPERTY_MAP(NAME_ROW)};
 #undef NAME_ROW
-  const int near = aoth_nearest(name, names, sizeof names / sizeof *names);
+  const int near = kit_nearest(name, names, sizeof names / sizeof *names);
   return near < 0 ? NULL : names[near].data;
 }
 
@@ -46,8 +46,8 @@ static void take(aoth_properties_t a, aoth_properties_t b, int is_in, aot_str_t 
     if (is_named(b, a.named[i]) == is_in) names[(*n)++] = a.named[i];
 }
 
-int aoth_properties_union(aoth_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out) {
-  aot_str_t *names = aoth_arena_alloc(arena, 8, ((size_t)a.n_named + b.n_named + 1) * sizeof *names);
+int aoth_properties_union(kit_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out) {
+  aot_str_t *names = kit_arena_alloc(arena, 8, ((size_t)a.n_named + b.n_named + 1) * sizeof *names);
   aoth_properties_t set = {.known = a.known | b.known, .named = names};
   if (!names) return 0;
   take(a, a, 1, names, &set.n_named);
@@ -56,8 +56,8 @@ int aoth_properties_union(aoth_arena_t *arena, aoth_properties_t a, aoth_propert
   return 1;
 }
 
-int aoth_properties_minus(aoth_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out) {
-  aot_str_t *names = aoth_arena_alloc(arena, 8, ((size_t)a.n_named + 1) * sizeof *names);
+int aoth_properties_minus(kit_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out) {
+  aot_str_t *names = kit_arena_alloc(arena, 8, ((size_t)a.n_named + 1) * sizeof *names);
   aoth_properties_t set = {.known = a.known & ~b.known, .named = names};
   if (!names) return 0;
   take(a, b, 0, names, &set.n_named);
@@ -65,8 +65,8 @@ int aoth_properties_minus(aoth_arena_t *arena, aoth_properties_t a, aoth_propert
   return 1;
 }
 
-int aoth_properties_common(aoth_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out) {
-  aot_str_t *names = aoth_arena_alloc(arena, 8, ((size_t)a.n_named + 1) * sizeof *names);
+int aoth_properties_common(kit_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out) {
+  aot_str_t *names = kit_arena_alloc(arena, 8, ((size_t)a.n_named + 1) * sizeof *names);
   aoth_properties_t set = {.known = a.known & b.known, .named = names};
   if (!names) return 0;
   take(a, b, 1, names, &set.n_named);

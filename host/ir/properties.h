@@ -4,7 +4,7 @@
 #define AOTH_PROPERTIES_H
 
 #include <aot/contract.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 
 enum {
 #define AOTH_PROPERTY_BIT(name, number, text, meaning) AOTH_PROP_##name = 1 << number,
@@ -31,9 +31,9 @@ int aoth_properties_have(aoth_properties_t set, aot_str_t name); /* of either so
 /* The name's property, and no other; the name is borrowed. */
 aoth_properties_t aoth_properties_one(const aot_str_t *name);
 /* Set operations; the result's array is in `arena`, its names are those of a and b. 0: no memory. O(a * b) */
-int aoth_properties_union(aoth_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out);
-int aoth_properties_minus(aoth_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out);
-int aoth_properties_common(aoth_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out);
+int aoth_properties_union(kit_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out);
+int aoth_properties_minus(kit_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out);
+int aoth_properties_common(kit_arena_t *arena, aoth_properties_t a, aoth_properties_t b, aoth_properties_t *out);
 
 /* A unit's contract as the host works with it. */
 typedef struct aoth_contract {

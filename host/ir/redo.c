@@ -19,7 +19,7 @@ const char *aoth_edit_name(uint32_t kind) {
 
 /* Where rows go. What they point to goes along, or, for one who looks at it at once, stays in the program. */
 typedef struct edit_room {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   union borrowed *row; /* that is looked at at once; NULL: it is stored */
 } edit_room_t;
 
@@ -45,13 +45,13 @@ typedef union borrowed {
 
 static const void *put(const edit_room_t *r, const void *row, size_t nbytes) {
   AOT_ASSERT(!r->row || nbytes <= sizeof *r->row);
-  return r->row ? memcpy(r->row, row, nbytes) : aoth_arena_copy(r->arena, 8, row, nbytes);
+  return r->row ? memcpy(r->row, row, nbytes) : kit_arena_copy(r->arena, 8, row, nbytes);
 }
 
 static const void *keep(const edit_room_t *r, const void *at, size_t nbytes) {
   static const int64_t nothing;
   if (nbytes == 0) return &nothing;
-  return r->row ? at : aoth_arena_copy(r->arena, 8, at, nbytes);
+  return r->row ? at : kit_arena_copy(r->arena, 8, at, nbytes);
 }
 
 static int keep_text(const edit_room_t *a, aot_str_t *s) {
@@ -83,7 +83,7 @@ static int keep_arg(const edit_room_t *a, aot_arg_t *arg) {
 
 /* Result types as they are, or, of a row that is looked at at once, their numbers. */
 static aot_type_t *result_types(const edit_room_t *a, const aot_prog_t *p, const aoth_node_row_t *r) {
-  aot_type_t *types = aoth_arena_alloc(a->arena, 8, (r->n_results + (size_t)1) * sizeof *types);
+  aot_type_t *types = kit_arena_alloc(a->arena, 8, (r->n_results + (size_t)1) * sizeof *types);
   for (uint32_t i = 0; i < r->n_results && types; i++) {
     types[i] = *value_type_of(p, r->first_result + i);
     if (!keep_type(a, &types[i])) return NULL;
@@ -94,8 +94,8 @@ static aot_type_t *result_types(const edit_room_t *a, const aot_prog_t *p, const
 static uint32_t *result_numbers(const edit_room_t *a, const aot_prog_t *p, const aoth_node_row_t *r) {
   uint32_t *numbers = a->row->node.types;
   if (r->n_results > FEW) {
-    aoth_arena_reset(a->arena);
-    numbers = aoth_arena_alloc(a->arena, 8, r->n_results * sizeof *numbers);
+    kit_arena_reset(a->arena);
+    numbers = kit_arena_alloc(a->arena, 8, r->n_results * sizeof *numbers);
   }
   for (uint32_t i = 0; i < r->n_results && numbers; i++)
     numbers[i] = p->values.at[r->first_result + i].type & ~VALUE_DEAD;
@@ -103,7 +103,7 @@ static uint32_t *result_numbers(const edit_room_t *a, const aot_prog_t *p, const
 }
 
 static aot_arg_t *kept_args(const edit_room_t *a, const aoth_node_row_t *r) {
-  aot_arg_t *args = aoth_arena_alloc(a->arena, 8, (r->n_args + (size_t)1) * sizeof *args);
+  aot_arg_t *args = kit_arena_alloc(a->arena, 8, (r->n_args + (size_t)1) * sizeof *args);
   for (uint32_t i = 0; i < r->n_args && args; i++) {
     args[i] = r->args[i];
     if (!keep_arg(a, &args[i])) return NULL;
@@ -163,7 +163,7 @@ static const void *set_type(const edit_room_t *a, const aot_prog_t *p, uint32_t 
 static const void *leaf_of(const edit_room_t *a, const aot_prog_t *p, uint32_t leaf) {
   aot_leaf_info_t l = p->leaves.at[leaf];
   if (a->row) return put(a, &l, sizeof l);
-  aot_str_t *names = aoth_arena_alloc(a->arena, 8, (l.n_names + (size_t)1) * sizeof *names);
+  aot_str_t *names = kit_arena_alloc(a->arena, 8, (l.n_names + (size_t)1) * sizeof *names);
   if (!names || !keep_type(a, &l.type)) return NULL;
   for (uint32_t i = 0; i < l.n_names; i++) {
     names[i] = l.names[i];
@@ -267,9 +267,9 @@ static int describe(const edit_room_t *a, const aot_prog_t *p, const aoth_edit_r
 
 aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out) {
   const uint64_t n = aoth_journal_count(p);
-  aoth_edits_t edits = {.arena = aoth_arena_create(), .n = (uint32_t)n};
+  aoth_edits_t edits = {.arena = kit_arena_create(), .n = (uint32_t)n};
   int whole = edits.arena != NULL;
-  if (whole) edits.at = aoth_arena_alloc(edits.arena, 8, ((size_t)n + 1) * sizeof *edits.at);
+  if (whole) edits.at = kit_arena_alloc(edits.arena, 8, ((size_t)n + 1) * sizeof *edits.at);
   whole = whole && edits.at;
   const edit_room_t room = {edits.arena, NULL};
   for (uint32_t i = edits.n; aoth_journal_newest(p);) {
@@ -280,12 +280,12 @@ aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out) {
   aoth_journal_undo(p);
   *out = whole ? edits : (aoth_edits_t){.n = 0};
   if (whole) return AOT_OK;
-  aoth_arena_destroy(edits.arena);
+  kit_arena_destroy(edits.arena);
   return aoth_no_memory(p, "edits to be made again", n * sizeof *edits.at);
 }
 
 void aoth_edits_deinit(aoth_edits_t *edits) {
-  aoth_arena_destroy(edits->arena);
+  kit_arena_destroy(edits->arena);
   *edits = (aoth_edits_t){.n = 0};
 }
 

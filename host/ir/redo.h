@@ -87,7 +87,7 @@ typedef struct aoth_made_node {
 typedef struct aoth_edits {
   aoth_edit_t *at; /* oldest first */
   uint32_t n;
-  aoth_arena_t *arena; /* what they point to */
+  kit_arena_t *arena; /* what they point to */
 } aoth_edits_t;
 
 /* The edits since the last begin, out of the program, which is then as it was at begin; that journal has ended as by
@@ -106,7 +106,7 @@ const char *aoth_edit_name(uint32_t kind);                             /* "node_
  * number. */
 typedef struct aoth_edit_listener {
   void *self;
-  aoth_arena_t *arena; /* for an edit of many results; reset by each such */
+  kit_arena_t *arena; /* for an edit of many results; reset by each such */
   void (*made)(void *self, const aoth_edit_t *edit);
   void (*begun)(void *self);  /* aoth_journal_begin */
   void (*undone)(void *self); /* aoth_journal_undo */

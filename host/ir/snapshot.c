@@ -304,13 +304,13 @@ static aot_status_t build(builder_t *b, void **out) {
   return AOT_OK;
 }
 
-static aot_status_t build_with_tables(aot_prog_t *p, aoth_arena_t *a, void **out) {
+static aot_status_t build_with_tables(aot_prog_t *p, kit_arena_t *a, void **out) {
   builder_t b = {.p = p};
   for (int i = 0; i < N_ARRAYS; i++) b.arrays[i].row_size = row_sizes[i];
-  b.value_rows = aoth_arena_alloc(a, 8, (p->values.n + (size_t)1) * sizeof(uint32_t));
-  b.graph_rows = aoth_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof(uint32_t));
-  b.op_rows = aoth_arena_alloc(a, 8, (aoth_ops_count(p->ops) + (size_t)1) * sizeof(uint32_t));
-  b.type_dims = aoth_arena_alloc(a, 8, (p->types.n + (size_t)1) * sizeof(uint32_t));
+  b.value_rows = kit_arena_alloc(a, 8, (p->values.n + (size_t)1) * sizeof(uint32_t));
+  b.graph_rows = kit_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof(uint32_t));
+  b.op_rows = kit_arena_alloc(a, 8, (aoth_ops_count(p->ops) + (size_t)1) * sizeof(uint32_t));
+  b.type_dims = kit_arena_alloc(a, 8, (p->types.n + (size_t)1) * sizeof(uint32_t));
   if (!b.value_rows || !b.graph_rows || !b.op_rows || !b.type_dims)
     return aoth_no_memory(p, "a snapshot", p->values.n * 4u);
   return build(&b, out);
@@ -319,10 +319,10 @@ static aot_status_t build_with_tables(aot_prog_t *p, aoth_arena_t *a, void **out
 aot_status_t aoth_graph_snapshot(aot_prog_t *p, const struct aot_snapshot **out) {
   if (!p->snapshot || p->snapshot_generation != p->generation) {
     void *fresh = NULL;
-    aoth_arena_t *tables = aoth_arena_create();
+    kit_arena_t *tables = kit_arena_create();
     if (!tables) return aoth_no_memory(p, "a snapshot", 0);
     aot_status_t status = build_with_tables(p, tables, &fresh);
-    aoth_arena_destroy(tables);
+    kit_arena_destroy(tables);
     AOT_TRY(status);
     free(p->snapshot);
     p->snapshot = fresh;

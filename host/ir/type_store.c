@@ -19,9 +19,8 @@ static uint32_t ints_hash(const int64_t *at, uint32_t n) {
   return (uint32_t)XXH3_64bits_withSeed(at, n * sizeof *at, n);
 }
 
-static uint32_t ints_row_hash(const aot_prog_t *p, uint32_t row) { return p->ints.at[row].hash; }
-
-static int ints_same(const aot_prog_t *p, uint32_t row, const void *key) {
+static int ints_same(const void *prog, uint32_t row, const void *key) {
+  const aot_prog_t *p = prog;
   const ints_key_t *k = key;
   const aoth_ints_row_t *r = &p->ints.at[row];
   return r->n == k->n && memcmp(r->at, k->at, k->n * sizeof *k->at) == 0;
@@ -33,14 +32,14 @@ const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
   ints_key_t key = {at, n};
   if (n == 0) return no_ints;
   uint32_t hash = ints_hash(at, n);
-  uint32_t row = aoth_index_find(p, &p->ints_index, hash, ints_same, &key);
+  uint32_t row = aoth_row_find(&p->ints_index, hash, ints_same, p, &key);
   if (row != NONE) return p->ints.at[row].at;
-  if (!ROWS_ROOM(p->ints, 1) || !aoth_index_room(&p->ints_index, p, ints_row_hash)) return NULL;
-  const int64_t *copy = aoth_arena_copy(p->store, 8, at, n * sizeof *at);
+  if (!ROWS_ROOM(p->ints, 1) || !kit_map_reserve(&p->ints_index, p->ints_index.n + 1)) return NULL;
+  const int64_t *copy = kit_arena_copy(p->store, 8, at, n * sizeof *at);
   if (!copy) return NULL;
-  aoth_ints_row_t fresh = {copy, n, hash};
+  aoth_ints_row_t fresh = {copy, n};
   p->ints.at[p->ints.n] = fresh;
-  aoth_index_put(&p->ints_index, hash, p->ints.n++);
+  kit_map_add(&p->ints_index, hash, p->ints.n++);
   return copy;
 }
 
@@ -157,9 +156,8 @@ static uint32_t type_hash(const aot_type_t *t) {
   return (uint32_t)h;
 }
 
-static uint32_t type_row_hash(const aot_prog_t *p, uint32_t row) { return type_hash(&p->types.at[row]); }
-
-static int type_same(const aot_prog_t *p, uint32_t row, const void *key) {
+static int type_same(const void *prog, uint32_t row, const void *key) {
+  const aot_prog_t *p = prog;
   const aot_type_t *a = &p->types.at[row], *b = key;
   return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->flags == b->flags &&
          a->device == b->device && a->device_index == b->device_index && a->offset == b->offset &&
@@ -209,12 +207,12 @@ aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out)
   AOT_TRY(canonical(p, t, &type));
   uint32_t hash = type_hash(&type);
   AOT_ASSERT(aoth_type_is_live(p, &type));
-  *out = aoth_index_find(p, &p->type_index, hash, type_same, &type);
+  *out = aoth_row_find(&p->type_index, hash, type_same, p, &type);
   if (*out != NONE) return AOT_OK;
-  if (!ROWS_ROOM(p->types, 1) || !aoth_index_room(&p->type_index, p, type_row_hash))
+  if (!ROWS_ROOM(p->types, 1) || !kit_map_reserve(&p->type_index, p->type_index.n + 1))
     return aoth_no_memory(p, "a type", sizeof type);
   p->types.at[p->types.n] = type;
-  aoth_index_put(&p->type_index, hash, p->types.n);
+  kit_map_add(&p->type_index, hash, p->types.n);
   *out = p->types.n++;
   AOT_ASSERT(!(*out & VALUE_DEAD));
   return AOT_OK;

@@ -1,6 +1,6 @@
 #include <ir/value_numbers.h>
 
-#include <aot/assert.h>
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
@@ -85,34 +85,20 @@ static uint32_t copied_value(const aot_prog_t *p, const aoth_node_row_t *r) {
   return from->kind == AOT_TYPE_TENSOR && aoth_same_shape(from, to) ? r->operands[0] : NONE;
 }
 
-static void grow_calls(aoth_numbering_t *n) {
-  const uint32_t n_cells = n->n_cells ? 2 * n->n_cells : 64;
-  aoth_call_count_t *cells = calloc(n_cells, sizeof *cells);
-  if (!cells) {
-    n->failed = 1;
-    return;
-  }
-  for (uint32_t i = 0; i < n->n_cells; i++) {
-    uint32_t at = (uint32_t)n->calls[i].key.hi & (n_cells - 1);
-    if (is_zero(n->calls[i].key)) continue;
-    while (!is_zero(cells[at].key)) at = (at + 1) & (n_cells - 1);
-    cells[at] = n->calls[i];
-  }
-  free(n->calls);
-  n->calls = cells;
-  n->n_cells = n_cells;
+static int is_call(const void *calls, uint32_t i, const void *key) {
+  return aoth_same_number(((const aoth_call_count_t *)calls)[i].key, *(const aoth_value_number_t *)key);
 }
 
 /* How many calls of this key there were before. */
 static uint32_t count_call(aoth_numbering_t *n, aoth_value_number_t key) {
-  if (2 * n->n_calls >= n->n_cells) grow_calls(n);
+  aoth_call_count_t *calls = kit_grow(n->calls, &n->call_capacity, (uint64_t)n->n_calls + 1, sizeof *calls);
+  if (calls) n->calls = calls;
+  const uint32_t at =
+      calls ? kit_map_find_or_add(&n->call_map, key.hi, is_call, calls, &key, n->n_calls) : KIT_MAP_NONE;
+  n->failed |= at == KIT_MAP_NONE;
   if (n->failed) return 0;
-  AOT_ASSERT(n->n_calls < n->n_cells && !is_zero(key));
-  uint32_t at = (uint32_t)key.hi & (n->n_cells - 1);
-  while (!is_zero(n->calls[at].key) && !aoth_same_number(n->calls[at].key, key)) at = (at + 1) & (n->n_cells - 1);
-  if (is_zero(n->calls[at].key)) n->n_calls++;
-  n->calls[at].key = key;
-  return n->calls[at].n++;
+  if (at == n->n_calls) calls[n->n_calls++] = (aoth_call_count_t){.key = key};
+  return calls[at].n++;
 }
 
 static void number_node(aoth_numbering_t *n, uint32_t node) {
@@ -201,6 +187,7 @@ void aoth_numbering_deinit(aoth_numbering_t *n) {
   free(n->of_region);
   free(n->of_slot);
   free(n->calls);
+  kit_map_deinit(&n->call_map);
   free(n->stack);
   free(n->at);
 }

@@ -9,6 +9,7 @@
 #ifndef AOTH_VALUE_NUMBERS_H
 #define AOTH_VALUE_NUMBERS_H
 
+#include "kit/base/map.h"
 #include <ir/program.h>
 
 typedef struct aoth_value_number {
@@ -28,8 +29,9 @@ typedef struct aoth_numbering {
   /* by saved slot, n_slots: what the forward saves; set by the caller, freed with the rest */
   aoth_value_number_t *of_slot;
   uint32_t n_slots;
-  aoth_call_count_t *calls; /* hash table */
-  uint32_t n_cells, n_calls;
+  aoth_call_count_t *calls;
+  kit_map_t call_map; /* by key */
+  uint32_t n_calls, call_capacity;
   uint32_t *stack, *at; /* regions being numbered, and the node that each has come to */
   int failed;           /* no memory */
 } aoth_numbering_t;

@@ -7,14 +7,14 @@
 void aoth_verify_report(aoth_verifier_t *v, uint32_t node, const char *code, const char *format, ...) {
   aot_node_t n = {node};
   va_list args;
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   v->n_bad++;
   if (v->n_bad > VERIFY_MAX_REPORTS) return;
   va_start(args, format);
-  aoth_text_v(&t, format, args);
+  kit_text_v(&t, format, args);
   va_end(args);
   aoth_report_node(v->p, n, AOT_SEVERITY_ERROR, code, NULL, "%s", t.data ? t.data : "");
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 int aoth_verify_full(const aoth_verifier_t *v) { return v->n_bad >= VERIFY_MAX_REPORTS; }

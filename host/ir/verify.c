@@ -259,27 +259,27 @@ static void check_structure(aoth_verifier_t *v) {
   check_region_cycles(v);
 }
 
-static int prepare(aoth_verifier_t *v, aoth_arena_t *a) {
+static int prepare(aoth_verifier_t *v, kit_arena_t *a) {
   aot_prog_t *p = v->p;
-  v->state = aoth_arena_alloc(a, 8, p->values.n + (size_t)1);
-  v->n_uses = aoth_arena_alloc(a, 8, (p->values.n + (size_t)1) * sizeof *v->n_uses);
-  v->refs = aoth_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof *v->refs);
-  v->ready = aoth_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof *v->ready);
-  v->leaf_seen = aoth_arena_alloc(a, 8, p->leaves.n + (size_t)1);
+  v->state = kit_arena_alloc(a, 8, p->values.n + (size_t)1);
+  v->n_uses = kit_arena_alloc(a, 8, (p->values.n + (size_t)1) * sizeof *v->n_uses);
+  v->refs = kit_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof *v->refs);
+  v->ready = kit_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof *v->ready);
+  v->leaf_seen = kit_arena_alloc(a, 8, p->leaves.n + (size_t)1);
   return v->state && v->n_uses && v->refs && v->ready && v->leaf_seen;
 }
 
 aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties) {
   aoth_verifier_t v = {.p = p};
-  aoth_arena_t *tables = aoth_arena_create();
+  kit_arena_t *tables = kit_arena_create();
   if (!tables || !prepare(&v, tables)) {
-    aoth_arena_destroy(tables);
+    kit_arena_destroy(tables);
     return aoth_no_memory(p, "the verifier", (uint64_t)p->values.n * 5);
   }
   check_structure(&v);
   if (!v.n_bad) aoth_verify_encodings(&v);
   if (!v.n_bad) aoth_verify_properties(&v, properties);
-  aoth_arena_destroy(tables);
+  kit_arena_destroy(tables);
   if (v.n_bad > VERIFY_MAX_REPORTS)
     aoth_sink_report(p->ctx->sink, AOT_SEVERITY_NOTE, NULL, NULL, "%u more complaints like these",
                      v.n_bad - VERIFY_MAX_REPORTS);

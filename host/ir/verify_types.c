@@ -40,19 +40,19 @@ static int shapes_agree(const comparison_t *c, const aot_type_t *declared, const
   return 1;
 }
 
-static void put_shape(aot_prog_t *p, const aot_type_t *t, aoth_text_t *out) {
+static void put_shape(aot_prog_t *p, const aot_type_t *t, kit_text_t *out) {
   if (t->kind != AOT_TYPE_TENSOR) {
-    aoth_text_f(out, "kind %d", (int)t->kind);
+    kit_text_f(out, "kind %d", (int)t->kind);
     return;
   }
-  aoth_text_f(out, "%s[", aot_dtype_name(t->dtype));
+  kit_text_f(out, "%s[", aot_dtype_name(t->dtype));
   for (int32_t i = 0; i < t->rank; i++) {
-    if (i) aoth_text_z(out, ", ");
+    if (i) kit_text_z(out, ", ");
     aoth_dim_print(p, t->sizes[i], out);
   }
-  aoth_text_z(out, "]");
-  if (t->memory) aoth_text_f(out, " memory %u", t->memory);
-  if (t->encoding.id != NONE) aoth_text_f(out, " encoding %.*s", STR_ARGS(p->encodings.at[t->encoding.id].name));
+  kit_text_z(out, "]");
+  if (t->memory) kit_text_f(out, " memory %u", t->memory);
+  if (t->encoding.id != NONE) kit_text_f(out, " encoding %.*s", STR_ARGS(p->encodings.at[t->encoding.id].name));
 }
 
 static aot_status_t compare_next(const aot_type_sink_t *sink, const aot_type_t *inferred) {
@@ -62,13 +62,13 @@ static aot_status_t compare_next(const aot_type_sink_t *sink, const aot_type_t *
   if (i >= p->nodes.at[c->node].n_results) return AOT_OK; /* the count is compared at the end */
   const aot_type_t declared = *value_type_of(p, p->nodes.at[c->node].first_result + i);
   if (shapes_agree(c, &declared, inferred)) return AOT_OK;
-  aoth_text_t a = {0}, b = {0};
+  kit_text_t a = {0}, b = {0};
   put_shape(p, &declared, &a);
   put_shape(p, inferred, &b);
   aoth_verify_report(c->v, c->node, "verify.types", "result %u is declared %s, its operator gives %s", i,
                      a.data ? a.data : "", b.data ? b.data : "");
-  aoth_text_deinit(&a);
-  aoth_text_deinit(&b);
+  kit_text_deinit(&a);
+  kit_text_deinit(&b);
   return AOT_OK;
 }
 

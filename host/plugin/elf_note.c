@@ -34,9 +34,9 @@ typedef struct elf {
 
 static int in_file(const elf_t *e, uint64_t at, uint64_t size) { return at <= e->nbytes && size <= e->nbytes - at; }
 
-static const char *say(aoth_arena_t *arena, const char *text) { return aoth_arena_text(arena, text, strlen(text)); }
+static const char *say(kit_arena_t *arena, const char *text) { return kit_arena_text(arena, text, strlen(text)); }
 
-static const char *check_head(elf_t *e, aoth_arena_t *arena) {
+static const char *check_head(elf_t *e, kit_arena_t *arena) {
   static const struct {
     uint16_t machine;
     const char *name;
@@ -156,7 +156,7 @@ static int word_is_plain(const char *s) {
          strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/") == strlen(s);
 }
 
-static const char *text_member(const json_t *o, const char *key, aoth_arena_t *arena) {
+static const char *text_member(const json_t *o, const char *key, kit_arena_t *arena) {
   const char *s = json_string_value(json_object_get(o, key));
   return s && strlen(s) < 4096 ? say(arena, s) : NULL;
 }
@@ -169,7 +169,7 @@ static int number_member(const json_t *o, const char *key, uint32_t *out) {
   return 1;
 }
 
-static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *out) {
+static const char *read_json(const json_t *o, kit_arena_t *arena, aoth_note_t *out) {
   if (!json_is_object(o)) return "its note is not a JSON object";
   out->id = text_member(o, "id", arena);
   out->version = text_member(o, "version", arena);
@@ -182,7 +182,7 @@ static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *
   if (!json_is_array(units) || json_array_size(units) == 0 || json_array_size(units) > MAX_UNITS)
     return "its note lists no units, or more than 256";
   out->n_units = (uint32_t)json_array_size(units);
-  aoth_note_unit_t *rows = aoth_arena_alloc(arena, sizeof(void *), out->n_units * sizeof *rows);
+  aoth_note_unit_t *rows = kit_arena_alloc(arena, sizeof(void *), out->n_units * sizeof *rows);
   if (!rows) return "out of memory while reading its note";
   for (uint32_t i = 0; i < out->n_units; i++) {
     const json_t *u = json_array_get(units, i);
@@ -199,19 +199,19 @@ static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *
   return NULL;
 }
 
-static const char *build_id(elf_t *e, aoth_arena_t *arena) {
+static const char *build_id(elf_t *e, kit_arena_t *arena) {
   if (!find_note(e, &linkers) || e->text_size == 0 || e->text_size > 64) return NULL;
-  char *hex = aoth_arena_alloc(arena, 1, 2 * (size_t)e->text_size + 1);
+  char *hex = kit_arena_alloc(arena, 1, 2 * (size_t)e->text_size + 1);
   for (uint64_t i = 0; hex && i < e->text_size; i++) snprintf(hex + 2 * i, 3, "%02x", (unsigned char)e->text[i]);
   return hex;
 }
 
-const char *aoth_build_id(const void *bytes, uint64_t nbytes, aoth_arena_t *arena) {
+const char *aoth_build_id(const void *bytes, uint64_t nbytes, kit_arena_t *arena) {
   elf_t e = {.bytes = bytes, .nbytes = nbytes};
   return check_head(&e, arena) ? NULL : build_id(&e, arena);
 }
 
-aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
+aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, kit_arena_t *arena, aoth_note_t *out,
                             const char **out_why) {
   elf_t e = {.bytes = bytes, .nbytes = nbytes};
   memset(out, 0, sizeof *out);

@@ -4,7 +4,7 @@
 #define AOTH_ELF_NOTE_H
 
 #include <aot/status.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <stdint.h>
 
 typedef struct aoth_note_unit {
@@ -24,10 +24,10 @@ typedef struct aoth_note {
 
 /* AOT_OK; or why not, in out_why: AOT_E_INVALID (not a plugin of this machine, damaged), AOT_E_NOT_FOUND (no note).
  * Texts are copied to the arena. */
-aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
+aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, kit_arena_t *arena, aoth_note_t *out,
                             const char **out_why);
 
 /* The linker's build id of an ELF file of this machine, in hexadecimal. NULL: none, or no such file. */
-const char *aoth_build_id(const void *bytes, uint64_t nbytes, aoth_arena_t *arena);
+const char *aoth_build_id(const void *bytes, uint64_t nbytes, kit_arena_t *arena);
 
 #endif

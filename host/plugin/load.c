@@ -35,22 +35,22 @@
 typedef struct open_call {
   aoth_registry_t *r;
   aoth_plugin_t *p;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   const aoth_where_t *where;
   const char *left; /* of the floating-point environment, not as it was; NULL: nothing */
 } open_call_t;
 
 static void refuse(open_call_t *o, const char *cure, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void refuse(open_call_t *o, const char *cure, const char *format, ...) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   va_list args;
   va_start(args, format);
-  aoth_text_v(&t, format, args);
+  kit_text_v(&t, format, args);
   va_end(args);
   o->p->state = AOTH_PLUGIN_REFUSED;
-  o->p->why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
+  o->p->why = kit_arena_text(o->arena, t.data ? t.data : "", t.size);
   o->p->cure = cure;
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 static const char *const rebuild = "rebuild the plugin against this host's headers, or ask its vendor";
@@ -95,7 +95,7 @@ static const char *import_options(open_call_t *o, aoth_unit_t *u) {
   if (u->desc.n_options > MAX_OPTIONS || !u->desc.options) return "its option list is invalid";
   const uint64_t stride = u->desc.option_stride;
   if (stride < 8 || stride > MAX_STRUCT) return "its option_stride is not the size of an option";
-  aot_option_t *rows = aoth_arena_alloc(o->arena, sizeof(void *), (size_t)u->desc.n_options * sizeof *rows);
+  aot_option_t *rows = kit_arena_alloc(o->arena, sizeof(void *), (size_t)u->desc.n_options * sizeof *rows);
   if (!rows) return "out of memory for its options";
   for (uint64_t i = 0; i < u->desc.n_options; i++) {
     const char *why = import_struct(&rows[i], sizeof *rows, offsetof(aot_option_t, max) + sizeof(double),
@@ -103,10 +103,10 @@ static const char *import_options(open_call_t *o, aoth_unit_t *u) {
     if (!why && rows[i].struct_size > stride) why = "is larger than the stride";
     if (!why) why = check_option(&rows[i]);
     if (!why) continue;
-    aoth_text_t t = {0};
-    aoth_text_f(&t, "its option %llu %s", (unsigned long long)i, why);
-    why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
-    aoth_text_deinit(&t);
+    kit_text_t t = {0};
+    kit_text_f(&t, "its option %llu %s", (unsigned long long)i, why);
+    why = kit_arena_text(o->arena, t.data ? t.data : "", t.size);
+    kit_text_deinit(&t);
     return why;
   }
   u->options = rows;
@@ -124,12 +124,12 @@ static const char *import_properties(open_call_t *o, const aot_names_t *names, a
       continue;
     }
     const char *near = aoth_property_nearest(name);
-    aoth_text_t t = {0};
-    aoth_text_f(&t, "its contract has the unknown property '%.*s'", (int)name.size, name.data);
-    if (near) aoth_text_f(&t, "; did you mean '%s'?", near);
-    else aoth_text_z(&t, "; prefix a vendor's property with the vendor, e.g. 'vendor.tiled'");
-    const char *why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
-    aoth_text_deinit(&t);
+    kit_text_t t = {0};
+    kit_text_f(&t, "its contract has the unknown property '%.*s'", (int)name.size, name.data);
+    if (near) kit_text_f(&t, "; did you mean '%s'?", near);
+    else kit_text_z(&t, "; prefix a vendor's property with the vendor, e.g. 'vendor.tiled'");
+    const char *why = kit_arena_text(o->arena, t.data ? t.data : "", t.size);
+    kit_text_deinit(&t);
     return why ? why : "has an invalid contract";
   }
   return NULL;
@@ -160,8 +160,8 @@ static const char *import_unit(open_call_t *o, aoth_unit_t *u, const aot_unit_t 
     return "has an invalid string";
   if (!same_text(u->desc.kind, u->kind) || !same_text(u->desc.id, u->id)) return "differs from its note";
   if (!u->desc.create) return "has no create function";
-  u->version = aoth_arena_text(o->arena, u->desc.version.size ? u->desc.version.data : u->plugin->note.version,
-                               u->desc.version.size ? (size_t)u->desc.version.size : strlen(u->plugin->note.version));
+  u->version = kit_arena_text(o->arena, u->desc.version.size ? u->desc.version.data : u->plugin->note.version,
+                              u->desc.version.size ? (size_t)u->desc.version.size : strlen(u->plugin->note.version));
   if (u->desc.contract) {
     why = import_contract(o, u);
     if (why) return why;
@@ -223,7 +223,7 @@ static const char *cure_of_dlerror(const char *text) {
 
 static int is_locked_out(open_call_t *o) {
   const aoth_lock_t *lock = aoth_registry_lock(o->r);
-  char hex[AOTH_SHA256_HEX] = "";
+  char hex[KIT_SHA256_HEX] = "";
   if (!lock || (aoth_file_sha256(o->p->path, hex) && aoth_lock_has(lock, hex))) return 0;
   refuse(o, "if the file is the right one, update the lock with `aothost plugins --lock PIPELINE`",
          "SHA-256 %s is not listed in %s", hex, aoth_lock_path(lock));
@@ -314,10 +314,10 @@ static void open_now(open_call_t *o) {
     }
   }
   aoth_registry_debug(o->r, "%s: opening", p->path);
-  aoth_text_t what = {0};
-  aoth_text_f(&what, "opening" AOTH_CALL_PLUGIN "%s", p->path);
-  const char *kept = aoth_arena_text(o->arena, what.data ? what.data : "", what.size);
-  aoth_text_deinit(&what);
+  kit_text_t what = {0};
+  kit_text_f(&what, "opening" AOTH_CALL_PLUGIN "%s", p->path);
+  const char *kept = kit_arena_text(o->arena, what.data ? what.data : "", what.size);
+  kit_text_deinit(&what);
   aoth_crash_frame_t frame = {
       .what = kept ? kept : p->path, .is_own = aoth_plugin_is_own(p), .tell = tell_crash, .self = o};
   const aot_float_env_t before = aot_float_env();
@@ -335,7 +335,7 @@ static void warn_of_float_env(const open_call_t *o, aoth_sink_t *sink) {
   aoth_sink_line(sink, "hint: link it, and the libraries that it brings, without -ffast-math");
 }
 
-aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
+aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, kit_arena_t *arena, const aoth_where_t *where,
                               aoth_sink_t *sink) {
   open_call_t o = {r, p, arena, where, NULL};
   if (p->state == AOTH_PLUGIN_FOUND) {

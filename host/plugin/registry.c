@@ -19,7 +19,7 @@ typedef struct search_dir {
 } search_dir_t;
 
 struct aoth_registry {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   const aoth_lock_t *lock; /* NULL: none */
   const aoth_keys_t *keys; /* NULL: none */
   aoth_vet_plugin_t vet;   /* NULL: none */
@@ -44,20 +44,20 @@ void aoth_registry_debug(const aoth_registry_t *r, const char *format, ...) {
 }
 
 /* Room for one more pointer-sized row; the old array stays after in the arena. */
-static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
+static void *room(kit_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
   if (n < *capacity) return rows;
   *capacity = *capacity ? *capacity * 2 : 16;
-  void *bigger = aoth_arena_alloc(arena, sizeof(void *), *capacity * row_size);
+  void *bigger = kit_arena_alloc(arena, sizeof(void *), *capacity * row_size);
   if (bigger && n) memcpy(bigger, rows, n * row_size);
   return bigger;
 }
 
-static const char *keep(aoth_registry_t *r, const char *text) { return aoth_arena_text(r->arena, text, strlen(text)); }
+static const char *keep(aoth_registry_t *r, const char *text) { return kit_arena_text(r->arena, text, strlen(text)); }
 
 /* ---- one file ---- */
 
 static void add_units(aoth_registry_t *r, aoth_plugin_t *p) {
-  p->units = aoth_arena_alloc(r->arena, sizeof(void *), (p->note.n_units + 1) * sizeof *p->units);
+  p->units = kit_arena_alloc(r->arena, sizeof(void *), (p->note.n_units + 1) * sizeof *p->units);
   if (!p->units) return;
   for (uint32_t i = 0; i < p->note.n_units; i++) {
     aoth_unit_t *u = &p->units[i];
@@ -77,7 +77,7 @@ static void add_units(aoth_registry_t *r, aoth_plugin_t *p) {
 static void add_file(aoth_registry_t *r, const char *path, const char *from, int is_explicit) {
   char absolute[PATH_MAX];
   aoth_map_t map;
-  aoth_plugin_t *p = aoth_arena_alloc(r->arena, sizeof(void *), sizeof *p);
+  aoth_plugin_t *p = kit_arena_alloc(r->arena, sizeof(void *), sizeof *p);
   if (!p || !realpath(path, absolute)) return;
   for (uint32_t i = 0; i < r->n_plugins; i++)
     if (strcmp(r->plugins[i]->path, absolute) == 0) return;
@@ -139,12 +139,12 @@ static void scan(aoth_registry_t *r, const char *dir, const char *from) {
   uint32_t n = 0, capacity = 0;
   for (struct dirent *e; (e = readdir(d));) {
     if (!is_library(e)) continue;
-    aoth_text_t path = {0};
-    aoth_text_f(&path, "%s/%s", dir, e->d_name);
+    kit_text_t path = {0};
+    kit_text_f(&path, "%s/%s", dir, e->d_name);
     names = room(r->arena, names, n, &capacity, sizeof *names);
     const char *name = names && path.data && !path.failed ? keep(r, path.data) : NULL;
     if (name) names[n++] = name;
-    aoth_text_deinit(&path);
+    kit_text_deinit(&path);
     if (!name) break;
   }
   closedir(d);
@@ -198,7 +198,7 @@ static void add_env_path(aoth_registry_t *r) {
   const char *s = aoth_env("AOT_PLUGIN_PATH");
   while (s && *s) {
     const size_t n = strcspn(s, ":");
-    const char *dir = aoth_arena_text(r->arena, s, n);
+    const char *dir = kit_arena_text(r->arena, s, n);
     if (dir && dir[0] == '/') add_dir(r, dir, "AOT_PLUGIN_PATH", 0);
     else if (n)
       aoth_registry_debug(r, "%s (AOT_PLUGIN_PATH): skipped: only absolute paths are searched", dir ? dir : "");
@@ -217,10 +217,10 @@ static void cut_parts(char *path, int n) {
 
 static void add_builtin(aoth_registry_t *r) {
   char exe[PATH_MAX], build[] = AOTH_PLUGIN_DIR_BUILD;
-  aoth_text_t path = {0};
+  kit_text_t path = {0};
   const char *home = aoth_env("HOME");
   if (home && home[0] == '/') {
-    aoth_text_f(&path, "%s/.local/lib/aothost", home);
+    kit_text_f(&path, "%s/.local/lib/aothost", home);
     add_dir(r, path.data ? path.data : "", "user", 0);
   }
   const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -228,28 +228,28 @@ static void add_builtin(aoth_registry_t *r) {
   char *own = aoth_own_file(r->arena);
   if (own && strcmp(own, exe) != 0) { /* not a program with the archive in it */
     cut_parts(own, 1);
-    aoth_text_deinit(&path);
-    aoth_text_f(&path, "%s/aothost", own);
+    kit_text_deinit(&path);
+    kit_text_f(&path, "%s/aothost", own);
     add_dir(r, path.data ? path.data : "", "library", 0);
   }
   if (n > 0) {
     char root[PATH_MAX];
     memcpy(root, exe, (size_t)n + 1);
     cut_parts(root, 2);
-    aoth_text_deinit(&path);
-    aoth_text_f(&path, "%s/lib/aothost", root);
+    kit_text_deinit(&path);
+    kit_text_f(&path, "%s/lib/aothost", root);
     add_dir(r, path.data ? path.data : "", "executable", 0);
     cut_parts(build, 2); /* programs of this build, tests among them; no other program looks into a build tree */
     const size_t size = strlen(build);
     if (size > 1 && strncmp(exe, build, size) == 0 && exe[size] == '/') add_dir(r, AOTH_PLUGIN_DIR_BUILD, "build", 0);
   }
-  aoth_text_deinit(&path);
+  kit_text_deinit(&path);
   add_dir(r, AOTH_PLUGIN_DIR_INSTALLED, "installed", 0);
 }
 
-aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
+aoth_registry_t *aoth_registry_create(kit_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
                                       aoth_sink_t *sink, aoth_host_maker_t make_host) {
-  aoth_registry_t *r = aoth_arena_alloc(arena, sizeof(void *), sizeof *r);
+  aoth_registry_t *r = kit_arena_alloc(arena, sizeof(void *), sizeof *r);
   if (!r) return NULL;
   const char *debug = aoth_env("AOT_LOADER_DEBUG");
   r->arena = arena;
@@ -259,12 +259,12 @@ aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *pl
   for (uint32_t i = 0; i < n_plugin_dirs; i++) add_dir(r, plugin_dirs[i], "--plugin-dir", 1);
   add_env_path(r);
   add_builtin(r);
-  return aoth_arena_failed(arena) ? NULL : r; /* with half of the plugins it would miss units that are there */
+  return kit_arena_failed(arena) ? NULL : r; /* with half of the plugins it would miss units that are there */
 }
 
 /* ---- questions ---- */
 
-aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *arena, uint32_t minor) {
+aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, kit_arena_t *arena, uint32_t minor) {
   return r->make_host(arena, minor);
 }
 
@@ -314,23 +314,23 @@ const char *aoth_registry_nearest(aoth_registry_t *r, const char *id, const char
       const aoth_unit_t *u = &r->plugins[i]->units[k];
       if (!kinds || aoth_kind_in(u->kind, kinds)) names[n++] = (aot_str_t){u->id, strlen(u->id)};
     }
-  const int near = aoth_nearest((aot_str_t){id, strlen(id)}, names, n);
+  const int near = kit_nearest((aot_str_t){id, strlen(id)}, names, n);
   return near >= 0 ? names[near].data : NULL;
 }
 
 const aot_option_t *aoth_unit_option(const aoth_unit_t *unit, uint32_t i) { return &unit->options[i]; }
 
-const char *aoth_property_names(aoth_properties_t properties, aoth_arena_t *arena) {
-  aoth_text_t t = {0};
+const char *aoth_property_names(aoth_properties_t properties, kit_arena_t *arena) {
+  kit_text_t t = {0};
 #define ADD_NAME(constant, bit, text, meaning)                                                                         \
-  if (properties.known & (1u << bit)) aoth_text_f(&t, "%s%s", t.size ? ", " : "", text);
+  if (properties.known & (1u << bit)) kit_text_f(&t, "%s%s", t.size ? ", " : "", text);
   AOT_PROPERTY_MAP(ADD_NAME)
 #undef ADD_NAME
   for (uint32_t bit = AOTH_N_PROPERTIES; bit < 32; bit++)
-    if (properties.known & (1u << bit)) aoth_text_f(&t, "%sproperty %u", t.size ? ", " : "", bit);
+    if (properties.known & (1u << bit)) kit_text_f(&t, "%sproperty %u", t.size ? ", " : "", bit);
   for (uint32_t i = 0; i < properties.n_named; i++)
-    aoth_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)properties.named[i].size, properties.named[i].data);
-  const char *names = aoth_arena_text(arena, t.data ? t.data : "", t.size);
-  aoth_text_deinit(&t);
+    kit_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)properties.named[i].size, properties.named[i].data);
+  const char *names = kit_arena_text(arena, t.data ? t.data : "", t.size);
+  kit_text_deinit(&t);
   return names ? names : "";
 }

@@ -50,17 +50,17 @@ struct aoth_unit {
 
 typedef struct aoth_registry aoth_registry_t;
 /* What a plugin of this ABI minor is handed, in the arena; NULL: no memory. bridge.h has it. */
-typedef aot_host_t *(*aoth_host_maker_t)(aoth_arena_t *arena, uint32_t minor);
+typedef aot_host_t *(*aoth_host_maker_t)(kit_arena_t *arena, uint32_t minor);
 /* Reads every note. Complains of --plugin-dir entries that are not there or, when they name a file, no plugin. */
-aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
+aoth_registry_t *aoth_registry_create(kit_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
                                       aoth_sink_t *sink, aoth_host_maker_t make_host);
-aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *arena, uint32_t minor);
+aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, kit_arena_t *arena, uint32_t minor);
 /* From now on only plugins that are in it are opened. Borrowed. */
 void aoth_registry_set_lock(aoth_registry_t *r, const aoth_lock_t *lock);
 const aoth_lock_t *aoth_registry_lock(const aoth_registry_t *r); /* NULL: none */
 /* Called before a plugin that is not the host's own is first opened: why it must not be, in the arena, as a sentence
  * about it ("it ended the process while it was being opened"); NULL: it may be. */
-typedef const char *(*aoth_vet_plugin_t)(const char *path, aoth_arena_t *arena);
+typedef const char *(*aoth_vet_plugin_t)(const char *path, kit_arena_t *arena);
 void aoth_registry_set_vet(aoth_registry_t *r, aoth_vet_plugin_t vet); /* NULL: none */
 aoth_vet_plugin_t aoth_registry_vet(const aoth_registry_t *r);
 /* From now on of plugins that are not the host's own only those that one of these keys has signed. Borrowed. */
@@ -81,7 +81,7 @@ void aoth_registry_debug(const aoth_registry_t *r, const char *format, ...) __at
 
 int aoth_kind_in(const char *kind, const char *kinds); /* is kind one of the space-separated kinds? */
 const aot_option_t *aoth_unit_option(const aoth_unit_t *unit, uint32_t i);
-const char *aoth_property_names(aoth_properties_t properties, aoth_arena_t *arena); /* "functional, joint" */
+const char *aoth_property_names(aoth_properties_t properties, kit_arena_t *arena); /* "functional, joint" */
 #define AOTH_STAGE_KINDS "pass/1 partition/1 backend/2"
 
 #endif

@@ -10,18 +10,28 @@
 #define AOTH_SIGNATURE_H
 
 #include <aot/status.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
+#include <base/file.h>
 #include <base/sink.h>
+#include <plugin/trust.h>
 
 /* Public keys of which one must have signed. NULL: reported; so it is where this build has no libsodium. */
 typedef struct aoth_keys aoth_keys_t;
-aoth_keys_t *aoth_keys_read(const char *path, aoth_arena_t *arena, aoth_sink_t *sink);
+aoth_keys_t *aoth_keys_read(const char *path, kit_arena_t *arena, aoth_sink_t *sink);
 /* Why the file is not opened when one of the keys has to have signed it, in the arena; NULL: one has. */
-const char *aoth_unsigned_why(const aoth_keys_t *keys, const char *file, aoth_arena_t *arena);
+const char *aoth_unsigned_why(const aoth_keys_t *keys, const char *file, kit_arena_t *arena);
 
-/* A new secret key at `path`, and its public one at `path`.pub. Files that are there are left alone: reported. */
-aot_status_t aoth_key_make(const char *path, aoth_sink_t *sink);
-/* Writes FILE.sig for each file, by the secret key at `key`. The first failure ends it: reported. */
-aot_status_t aoth_sign(const char *key, const char *const *files, uint32_t n_files, aoth_sink_t *sink);
+/* For those who sign (cli/plugins/signing.c): the lines of such files, and what is signed. */
+#define AOTH_PUBLIC_WORD "ed25519 "
+typedef struct aoth_signed_message {
+  char text[sizeof "aothost plugin " + KIT_SHA256_HEX];
+} aoth_signed_message_t;
+int aoth_can_sign(aoth_sink_t *sink); /* 0: this build has no libsodium, which is reported */
+aot_status_t aoth_signed_message(const char *file, aoth_sink_t *sink, aoth_signed_message_t *out);
+/* The next line of the file that is neither empty nor a remark; 0: there is none. *number counts from 1. */
+int aoth_key_line(const aoth_map_t *map, const char **at, const char **end, uint32_t *number);
+/* A word, or n bytes as hexadecimal digits, at *at, which moves to their end; 0: they are not there. */
+int aoth_key_word(const char **at, const char *end, const char *word);
+int aoth_key_hex(const char **at, const char *end, unsigned char *out, size_t n);
 
 #endif

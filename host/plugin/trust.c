@@ -22,10 +22,10 @@ const char *aoth_distrust(const char *path) {
   return (folder.st_mode & S_ISVTX) && is_ours ? NULL : "replaceable by everyone: its folder is writable by everyone";
 }
 
-int aoth_file_sha256(const char *path, char out_hex[AOTH_SHA256_HEX]) {
+int aoth_file_sha256(const char *path, char out_hex[KIT_SHA256_HEX]) {
   aoth_map_t map;
   if (aoth_file_map(path, NULL, &map) != AOT_OK) return 0;
-  aoth_sha256(map.data, (size_t)map.nbytes, out_hex);
+  kit_sha256(map.data, (size_t)map.nbytes, out_hex);
   aoth_file_unmap(&map);
   return 1;
 }
@@ -36,9 +36,9 @@ struct aoth_lock {
 
 /* The digest that a line begins with; 0: none. */
 static int has_digest(const char *line) {
-  for (int i = 0; i < AOTH_SHA256_HEX - 1; i++)
+  for (int i = 0; i < KIT_SHA256_HEX - 1; i++)
     if (!isxdigit((unsigned char)line[i]) || isupper((unsigned char)line[i])) return 0;
-  return line[AOTH_SHA256_HEX - 1] == ' ';
+  return line[KIT_SHA256_HEX - 1] == ' ';
 }
 
 static const char *next_line(const char *line) {
@@ -46,14 +46,14 @@ static const char *next_line(const char *line) {
   return *line ? line + 1 : line;
 }
 
-aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *sink) {
+aoth_lock_t *aoth_lock_read(const char *path, kit_arena_t *arena, aoth_sink_t *sink) {
   aoth_map_t map;
   aoth_where_t where = {.file = path, .line = 1};
   if (aoth_file_map(path, sink, &map) != AOT_OK) return NULL;
-  aoth_lock_t *lock = aoth_arena_alloc(arena, sizeof(void *), sizeof *lock);
+  aoth_lock_t *lock = kit_arena_alloc(arena, sizeof(void *), sizeof *lock);
   if (lock) {
-    lock->path = aoth_arena_text(arena, path, strlen(path));
-    lock->text = aoth_arena_text(arena, map.data, (size_t)map.nbytes);
+    lock->path = kit_arena_text(arena, path, strlen(path));
+    lock->text = kit_arena_text(arena, map.data, (size_t)map.nbytes);
   }
   aoth_file_unmap(&map);
   if (!lock || !lock->path || !lock->text) return NULL;
@@ -69,7 +69,7 @@ aoth_lock_t *aoth_lock_read(const char *path, aoth_arena_t *arena, aoth_sink_t *
 
 int aoth_lock_has(const aoth_lock_t *lock, const char *hex) {
   for (const char *line = lock->text; *line; line = next_line(line))
-    if (strncmp(line, hex, AOTH_SHA256_HEX - 1) == 0) return 1;
+    if (strncmp(line, hex, KIT_SHA256_HEX - 1) == 0) return 1;
   return 0;
 }
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE /* secure_getenv, dladdr */
 #include <process/environment.h>
 
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,13 +15,13 @@ const char *aoth_env(const char *name) {
   return value && *value ? value : NULL;
 }
 
-char *aoth_own_file(aoth_arena_t *arena) {
+char *aoth_own_file(kit_arena_t *arena) {
   char path[PATH_MAX];
   Dl_info here; /* of a program: the name that it was called by, a path or not */
   const int is_path =
       dladdr((const void *)(uintptr_t)aoth_own_file, &here) && here.dli_fname && strchr(here.dli_fname, '/');
   if (!realpath(is_path ? here.dli_fname : "/proc/self/exe", path)) return NULL;
-  return aoth_arena_text(arena, path, strlen(path));
+  return kit_arena_text(arena, path, strlen(path));
 }
 
 int aoth_make_dirs(const char *path, unsigned mode) {
@@ -55,19 +55,19 @@ static int is_ours(const char *path, int (*look)(const char *, struct stat *)) {
          access(path, W_OK) == 0;
 }
 
-const char *aoth_cache_dir(aoth_arena_t *arena, const char *name) {
+const char *aoth_cache_dir(kit_arena_t *arena, const char *name) {
   const char *own = aoth_env("AOT_CACHE_DIR"), *xdg = aoth_env("XDG_CACHE_HOME"), *home = aoth_env("HOME");
-  aoth_text_t path = {0};
-  if (own) aoth_text_z(&path, own);
+  kit_text_t path = {0};
+  if (own) kit_text_z(&path, own);
   else if (xdg && xdg[0] == '/') /* the base directory specification: relative ones are ignored */
-    aoth_text_f(&path, "%s/aothost", xdg);
-  else if (home && home[0] == '/') aoth_text_f(&path, "%s/.cache/aothost", home);
+    kit_text_f(&path, "%s/aothost", xdg);
+  else if (home && home[0] == '/') kit_text_f(&path, "%s/.cache/aothost", home);
   const char *made = NULL;
   if (path.data && aoth_make_dirs(path.data, 0700) && is_ours(path.data, stat)) {
-    aoth_text_f(&path, "/%s", name);
+    kit_text_f(&path, "/%s", name);
     if (!path.failed && aoth_make_dirs(path.data, 0700) && is_ours(path.data, lstat))
-      made = aoth_arena_text(arena, path.data, path.size);
+      made = kit_arena_text(arena, path.data, path.size);
   }
-  aoth_text_deinit(&path);
+  kit_text_deinit(&path);
   return made;
 }

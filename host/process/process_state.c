@@ -27,7 +27,7 @@ struct aoth_process_state {
   char folder[PATH_MAX];
   mode_t mask;
   locale_t of_thread;
-  aoth_text_t locale, environment;
+  kit_text_t locale, environment;
 };
 
 static stream_t look_at_stream(int fd) {
@@ -42,10 +42,10 @@ static mode_t look_at_mask(void) {
   return mask;
 }
 
-static void write_environment(aoth_text_t *out) {
+static void write_environment(kit_text_t *out) {
   for (char **at = environ; at && *at; at++) {
-    aoth_text_z(out, *at);
-    aoth_text_add(out, "", 1);
+    kit_text_z(out, *at);
+    kit_text_add(out, "", 1);
   }
 }
 
@@ -63,21 +63,21 @@ aoth_process_state_t *aoth_process_state_record(void) {
   if (!getcwd(s->folder, sizeof s->folder)) s->folder[0] = 0;
   s->mask = look_at_mask();
   s->of_thread = uselocale((locale_t)0);
-  aoth_text_z(&s->locale, locale_name());
+  kit_text_z(&s->locale, locale_name());
   write_environment(&s->environment);
   return s;
 }
 
 void aoth_process_state_destroy(aoth_process_state_t *s) {
   if (!s) return;
-  aoth_text_deinit(&s->locale);
-  aoth_text_deinit(&s->environment);
+  kit_text_deinit(&s->locale);
+  kit_text_deinit(&s->environment);
   free(s);
 }
 
 /* ---- each thing: 1: it is not as it was, reported ---- */
 
-static int signals_differ(const aoth_process_state_t *s, aoth_text_t *out) {
+static int signals_differ(const aoth_process_state_t *s, kit_text_t *out) {
   sigset_t blocked;
   sigprocmask(SIG_SETMASK, NULL, &blocked);
   for (int i = 1; i <= LAST_SIGNAL; i++) {
@@ -86,42 +86,42 @@ static int signals_differ(const aoth_process_state_t *s, aoth_text_t *out) {
     const int is_same = (a.sa_flags & SA_SIGINFO) == (s->actions[i].sa_flags & SA_SIGINFO) &&
                         (a.sa_flags & SA_SIGINFO ? a.sa_sigaction == s->actions[i].sa_sigaction
                                                  : a.sa_handler == s->actions[i].sa_handler);
-    if (!is_same) return aoth_text_f(out, "a signal handler of its own behind, of signal %d", i), 1;
+    if (!is_same) return kit_text_f(out, "a signal handler of its own behind, of signal %d", i), 1;
     if (sigismember(&blocked, i) != sigismember(&s->blocked, i))
-      return aoth_text_f(out, "signal %d %s", i, sigismember(&blocked, i) ? "blocked" : "no longer blocked"), 1;
+      return kit_text_f(out, "signal %d %s", i, sigismember(&blocked, i) ? "blocked" : "no longer blocked"), 1;
   }
   return 0;
 }
 
-static int streams_differ(const aoth_process_state_t *s, aoth_text_t *out) {
+static int streams_differ(const aoth_process_state_t *s, kit_text_t *out) {
   static const char *const names[N_STREAMS] = {"input", "output", "error"};
   for (int i = 0; i < N_STREAMS; i++) {
     const stream_t now = look_at_stream(i);
     if (now.is_open == s->streams[i].is_open && now.device == s->streams[i].device && now.file == s->streams[i].file)
       continue;
-    aoth_text_f(out, "descriptor %d, the standard %s, %s", i, names[i], now.is_open ? "as another file" : "closed");
+    kit_text_f(out, "descriptor %d, the standard %s, %s", i, names[i], now.is_open ? "as another file" : "closed");
     return 1;
   }
   return 0;
 }
 
-static int folder_differs(const aoth_process_state_t *s, aoth_text_t *out) {
+static int folder_differs(const aoth_process_state_t *s, kit_text_t *out) {
   char folder[PATH_MAX];
   if (!getcwd(folder, sizeof folder)) folder[0] = 0;
   if (strcmp(folder, s->folder) == 0) return 0;
-  aoth_text_f(out, "the process in another folder, %s", folder);
+  kit_text_f(out, "the process in another folder, %s", folder);
   return 1;
 }
 
-static int locale_differs(const aoth_process_state_t *s, aoth_text_t *out) {
+static int locale_differs(const aoth_process_state_t *s, kit_text_t *out) {
   const char *name = locale_name();
-  if (s->locale.data && strcmp(name, s->locale.data) != 0) return aoth_text_f(out, "another locale, %s", name), 1;
-  if (uselocale((locale_t)0) != s->of_thread) return aoth_text_z(out, "another locale of the thread"), 1;
+  if (s->locale.data && strcmp(name, s->locale.data) != 0) return kit_text_f(out, "another locale, %s", name), 1;
+  if (uselocale((locale_t)0) != s->of_thread) return kit_text_z(out, "another locale of the thread"), 1;
   return 0;
 }
 
 /* The first variable of `there` that does not be in `here` in the same words. */
-static const char *only_in(const aoth_text_t *there, const aoth_text_t *here) {
+static const char *only_in(const kit_text_t *there, const kit_text_t *here) {
   const char *end = there->data + there->size, *at = there->data, *k;
   for (; at < end; at += strlen(at) + 1) {
     for (k = here->data; k < here->data + here->size && strcmp(k, at) != 0;) k += strlen(k) + 1;
@@ -130,28 +130,27 @@ static const char *only_in(const aoth_text_t *there, const aoth_text_t *here) {
   return NULL;
 }
 
-static int environment_differs(const aoth_process_state_t *s, aoth_text_t *out) {
-  aoth_text_t now = {0};
+static int environment_differs(const aoth_process_state_t *s, kit_text_t *out) {
+  kit_text_t now = {0};
   write_environment(&now);
   const int differs =
       now.size != s->environment.size || (now.size && memcmp(now.data, s->environment.data, now.size) != 0);
   if (differs) {
     const char *variable = now.data && s->environment.data ? only_in(&now, &s->environment) : NULL;
     if (!variable && now.data && s->environment.data) variable = only_in(&s->environment, &now);
-    aoth_text_f(out, "another environment: %.*s", variable ? (int)strcspn(variable, "=") : 1,
-                variable ? variable : "?");
+    kit_text_f(out, "another environment: %.*s", variable ? (int)strcspn(variable, "=") : 1, variable ? variable : "?");
   }
-  aoth_text_deinit(&now);
+  kit_text_deinit(&now);
   return differs;
 }
 
-static int modes_differ(const aoth_process_state_t *s, aoth_text_t *out) {
+static int modes_differ(const aoth_process_state_t *s, kit_text_t *out) {
   const mode_t mask = look_at_mask();
-  if (mask != s->mask) return aoth_text_f(out, "another file mode mask, %03o", (unsigned)mask), 1;
+  if (mask != s->mask) return kit_text_f(out, "another file mode mask, %03o", (unsigned)mask), 1;
   return 0;
 }
 
-int aoth_process_state_differs(const aoth_process_state_t *s, aoth_text_t *out) {
+int aoth_process_state_differs(const aoth_process_state_t *s, kit_text_t *out) {
   return signals_differ(s, out) || streams_differ(s, out) || folder_differs(s, out) || locale_differs(s, out) ||
          environment_differs(s, out) || modes_differ(s, out);
 }

@@ -2,7 +2,7 @@
 #ifndef AOTH_PROCESS_STATE_H
 #define AOTH_PROCESS_STATE_H
 
-#include <base/text.h>
+#include "kit/base/text.h"
 
 typedef struct aoth_process_state aoth_process_state_t;
 
@@ -10,6 +10,6 @@ aoth_process_state_t *aoth_process_state_record(void); /* NULL: no memory */
 void aoth_process_state_destroy(aoth_process_state_t *s);
 /* 1: something is not as it was; *out gets the first such thing, as the end of "it left ..": "a signal handler of its
  * own after, for SIGUSR1". O(environment) */
-int aoth_process_state_differs(const aoth_process_state_t *s, aoth_text_t *out);
+int aoth_process_state_differs(const aoth_process_state_t *s, kit_text_t *out);
 
 #endif

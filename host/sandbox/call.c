@@ -12,7 +12,6 @@
 #include <aot/float_env.h>
 #include <aot/inline.h>
 #include <sandbox/fault_attribution.h>
-#include <sandbox/bundle.h>
 #include <sandbox/cancel.h>
 #include <sandbox/kernel_guards.h>
 #include <config/pipeline.h>
@@ -25,7 +24,7 @@
 void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
   if (n < *capacity) return rows;
   const uint32_t wanted = *capacity ? *capacity * 2 : 8;
-  void *bigger = aoth_arena_alloc(s->arena, sizeof(void *), wanted * row_size);
+  void *bigger = kit_arena_alloc(s->arena, sizeof(void *), wanted * row_size);
   if (!bigger) return NULL;
   if (n) memcpy(bigger, rows, n * row_size);
   *capacity = wanted;
@@ -54,12 +53,12 @@ typedef struct call {
 /* Made once for a row of equal calls: a training run makes millions. */
 static const char *about(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
   if (s->about && s->about_unit == stage->unit && s->about_doing == doing) return s->about;
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "%s of unit %s" AOTH_CALL_PLUGIN "%s", doing, stage->use, stage->unit->plugin->path);
-  s->about = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
+  kit_text_t t = {0};
+  kit_text_f(&t, "%s of unit %s" AOTH_CALL_PLUGIN "%s", doing, stage->use, stage->unit->plugin->path);
+  s->about = kit_arena_text(s->arena, t.data ? t.data : "", t.size);
   s->about_unit = stage->unit;
   s->about_doing = doing;
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   return s->about;
 }
 
@@ -71,13 +70,13 @@ static void report_misbehaviour(aoth_session_t *s, const aoth_stage_t *stage, co
 }
 
 aot_status_t aoth_contract_violation(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   va_list args;
   va_start(args, format);
-  aoth_text_v(&t, format, args);
+  kit_text_v(&t, format, args);
   va_end(args);
   report_misbehaviour(s, stage, stage->unit, t.data ? t.data : "");
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   if (s->outcome != AOTH_CALL_CRASHED && s->outcome != AOTH_CALL_SILENT) s->outcome = AOTH_CALL_BROKE;
   return AOTH_E_PLUGIN;
 }
@@ -89,31 +88,31 @@ static aot_status_t after_call(aoth_session_t *s) {
 }
 
 /* With AOT_VALIDATE=1: near whose memory it was. */
-static void tell_whose(const aoth_session_t *s, uint64_t address, aoth_text_t *out) {
-  aoth_text_t t = {0};
+static void tell_whose(const aoth_session_t *s, uint64_t address, kit_text_t *out) {
+  kit_text_t t = {0};
   const int is_known = (s->kernel_guards && aoth_kernel_guards_where(s->kernel_guards, address, &t)) ||
                        (s->queue.guards && aoth_guards_where(s->queue.guards, address, &t));
-  if (is_known && t.data) aoth_text_f(out, ", %s", t.data);
-  aoth_text_deinit(&t);
+  if (is_known && t.data) kit_text_f(out, ", %s", t.data);
+  kit_text_deinit(&t);
 }
 
 aot_status_t aoth_tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash,
                              const char *doing) {
   const aoth_blame_t blame = aoth_blame(s, stage->unit, crash);
-  aoth_text_t t = {0};
-  if (crash->signal) aoth_text_f(&t, "died of %s during %s", aoth_signal_name(crash->signal), doing);
-  else if (crash->ends_thread) aoth_text_f(&t, "ended the thread that called it during %s", doing);
-  else aoth_text_f(&t, "ended the process during %s", doing);
-  if (blame.unit) aoth_text_f(&t, " of unit %s", stage->use);
-  if (blame.op.size) aoth_text_f(&t, ", in its kernel of %.*s", (int)blame.op.size, blame.op.data);
-  aoth_text_f(&t, ": %s",
-              crash->signal        ? aoth_signal_text(crash->signal)
-              : crash->ends_thread ? "by pthread_exit(), or the system call"
-                                   : "it called exit()");
-  if (crash->address) aoth_text_f(&t, ", at address 0x%llx", (unsigned long long)crash->address);
+  kit_text_t t = {0};
+  if (crash->signal) kit_text_f(&t, "died of %s during %s", aoth_signal_name(crash->signal), doing);
+  else if (crash->ends_thread) kit_text_f(&t, "ended the thread that called it during %s", doing);
+  else kit_text_f(&t, "ended the process during %s", doing);
+  if (blame.unit) kit_text_f(&t, " of unit %s", stage->use);
+  if (blame.op.size) kit_text_f(&t, ", in its kernel of %.*s", (int)blame.op.size, blame.op.data);
+  kit_text_f(&t, ": %s",
+             crash->signal        ? aoth_signal_text(crash->signal)
+             : crash->ends_thread ? "by pthread_exit(), or the system call"
+                                  : "it called exit()");
+  if (crash->address) kit_text_f(&t, ", at address 0x%llx", (unsigned long long)crash->address);
   tell_whose(s, crash->address, &t);
   report_misbehaviour(s, stage, blame.unit ? blame.unit : stage->unit, t.data ? t.data : "");
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   return AOTH_E_PLUGIN;
 }
 
@@ -146,7 +145,7 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
                               .is_own = aoth_plugin_is_own(stage->unit->plugin),
                               .tell = tell_crash,
                               .self = &c};
-  aoth_arena_reset(s->scratch);
+  kit_arena_reset(s->scratch);
   s->ctx.stage = stage->name;
   s->ctx.where_file = stage->where.file;
   s->ctx.where_line = stage->where.line;
@@ -251,7 +250,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t last_node = s->last_node;
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
   const aot_status_t status = outcome == AOTH_CALL_TOLD && aoth_is_refusal(s->status) ? s->status : AOTH_E_PLUGIN;
-  aoth_text_t journal = {0};
+  kit_text_t journal = {0};
   if (s->worker) return status; /* who waits for it does the rest */
   while (s->has_journal > 0) {
     if (journal.size == 0) aoth_journal_print(s->now.prog, &journal);
@@ -264,13 +263,13 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   s->ctx.last_node = last_node; /* printing has moved it */
   /* of what did as it was queried to there is nothing to find out */
   if (s->config.bundle_dir && !is_no_fault) {
-    aoth_bundle_write(s, stage, journal.data ? journal.data : "");
+    s->config.write_bundle(s, stage, journal.data ? journal.data : "");
   } else if (!is_no_fault) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed",
                      "stage %s failed (%s); rerun with --bundle-dir DIR to save a reproduction", stage->name,
                      status_text(s->status));
   }
-  aoth_text_deinit(&journal);
+  kit_text_deinit(&journal);
   s->ctx.stage = NULL;
   s->ctx.where_file = NULL;
   return status;
@@ -296,13 +295,13 @@ static const struct kind {
 /* A unit may keep its options as long as it lives, which can be longer than the pipeline does. */
 static const aot_opts_t *keep_options(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t n = stage->opts.n_values;
-  aot_opts_t *opts = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *opts);
-  aot_opt_value_t *values = aoth_arena_alloc(s->arena, sizeof(void *), (n + 1) * sizeof *values);
+  aot_opts_t *opts = kit_arena_alloc(s->arena, sizeof(void *), sizeof *opts);
+  aot_opt_value_t *values = kit_arena_alloc(s->arena, sizeof(void *), (n + 1) * sizeof *values);
   if (!opts || !values) return NULL;
   for (uint32_t i = 0; i < n; i++) {
     values[i] = stage->opts.values[i];
     if (!values[i].s.size) continue;
-    values[i].s.data = aoth_arena_text(s->arena, values[i].s.data, (size_t)values[i].s.size);
+    values[i].s.data = kit_arena_text(s->arena, values[i].s.data, (size_t)values[i].s.size);
     if (!values[i].s.data) return NULL;
   }
   *opts = (aot_opts_t){sizeof *opts, n, values};
@@ -393,8 +392,8 @@ void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_in
   instance->unit = NULL;
 }
 
-static aot_status_t check_pin(aoth_session_t *s, const aoth_stage_t *stage, const aoth_unit_t *u, aoth_arena_t *arena) {
-  char hex[AOTH_SHA256_HEX] = "";
+static aot_status_t check_pin(aoth_session_t *s, const aoth_stage_t *stage, const aoth_unit_t *u, kit_arena_t *arena) {
+  char hex[KIT_SHA256_HEX] = "";
   if (!stage->sha256 || (aoth_file_sha256(u->plugin->path, hex) && strcmp(hex, stage->sha256) == 0)) return AOT_OK;
   aoth_yaml_error(s->config.sink, arena, stage->where_sha256, "load.pin",
                   "unit %s: SHA-256 mismatch with the pin in the pipeline; %s has %s", u->id, u->plugin->path, hex);
@@ -414,7 +413,7 @@ static void tell_hidden(aoth_session_t *s, const aoth_stage_t *stage, aoth_unit_
   }
 }
 
-aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *allowed, aoth_arena_t *arena) {
+aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *allowed, kit_arena_t *arena) {
   aoth_sink_t *sink = s->config.sink;
   aoth_unit_t *u = aoth_registry_find(s->registry, stage->use);
   if (!u) {

@@ -273,14 +273,14 @@ void aoth_kernel_guards_destroy(aoth_kernel_guards_t *g) {
 /* ---- what it did ---- */
 
 /* Who waits for a call reports what that one did. */
-static void begin_blame(const call_t *c, aoth_text_t *t) {
-  aoth_text_f(t, "contract violation by plugin %s: its kernel ", c->kernel->plugin);
-  if (c->is_under_way) aoth_text_f(t, "of %.*s ", (int)c->kernel->op->name.size, c->kernel->op->name.data);
+static void begin_blame(const call_t *c, kit_text_t *t) {
+  kit_text_f(t, "contract violation by plugin %s: its kernel ", c->kernel->plugin);
+  if (c->is_under_way) kit_text_f(t, "of %.*s ", (int)c->kernel->op->name.size, c->kernel->op->name.data);
 }
 
-static aot_status_t end_blame(const aot_kernel_call_t *call, aoth_text_t *t) {
+static aot_status_t end_blame(const aot_kernel_call_t *call, kit_text_t *t) {
   if (call->message && call->message_size) snprintf(call->message, call->message_size, "%s", t->data ? t->data : "");
-  aoth_text_deinit(t);
+  kit_text_deinit(t);
   return AOT_E_CONTRACT;
 }
 
@@ -288,17 +288,17 @@ static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const 
                           int64_t at) __attribute__((format(printf, 4, 0)));
 static aot_status_t blame(const call_t *c, const aot_kernel_call_t *call, const guard_region_t *p, const char *format,
                           int64_t at) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   begin_blame(c, &t);
-  aoth_text_f(&t, format, (long long)at);
-  aoth_text_f(&t, " its %s %u of %llu bytes", role(p), p->which, (unsigned long long)p->given.nbytes);
+  kit_text_f(&t, format, (long long)at);
+  kit_text_f(&t, " its %s %u of %llu bytes", role(p), p->which, (unsigned long long)p->given.nbytes);
   return end_blame(call, &t);
 }
 
 static aot_status_t blame_float_env(const call_t *c, const aot_kernel_call_t *call, const char *left) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   begin_blame(c, &t);
-  aoth_text_f(&t, "left %s", left);
+  kit_text_f(&t, "left %s", left);
   return end_blame(call, &t);
 }
 
@@ -306,10 +306,10 @@ static aot_status_t check_unwritten(const call_t *c, const aot_kernel_call_t *ca
   uint64_t first;
   const uint64_t n = aoth_unwritten(&p->copy, &first);
   if (!n) return AOT_OK;
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   begin_blame(c, &t);
-  aoth_text_f(&t, "left %llu of the %llu elements of its result %u unwritten, the first is %llu", (unsigned long long)n,
-              (unsigned long long)numel(&p->given), p->which, (unsigned long long)first);
+  kit_text_f(&t, "left %llu of the %llu elements of its result %u unwritten, the first is %llu", (unsigned long long)n,
+             (unsigned long long)numel(&p->given), p->which, (unsigned long long)first);
   return end_blame(call, &t);
 }
 
@@ -434,7 +434,7 @@ static const void *AOT_CALL on_ext(const aot_table_t *k, const char *id) {
   return aot_ext(&s->kernel->head, id);
 }
 
-int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, aoth_text_t *out) {
+int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, kit_text_t *out) {
   int is_found = 0;
   if (pthread_mutex_trylock(&g->lock) != 0) return 0;
   for (const call_t *c = g->running; c && !is_found; c = c->next)
@@ -442,8 +442,8 @@ int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, aoth_tex
       const guard_region_t *p = &c->places[i];
       is_found = p->before && aoth_guarded_where(&p->memory, address, out);
       if (is_found)
-        aoth_text_f(out, " %s %u of %llu bytes of its kernel of %.*s", role(p), p->which,
-                    (unsigned long long)p->given.nbytes, (int)c->kernel->op->name.size, c->kernel->op->name.data);
+        kit_text_f(out, " %s %u of %llu bytes of its kernel of %.*s", role(p), p->which,
+                   (unsigned long long)p->given.nbytes, (int)c->kernel->op->name.size, c->kernel->op->name.data);
     }
   pthread_mutex_unlock(&g->lock);
   return is_found;

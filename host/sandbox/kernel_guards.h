@@ -15,7 +15,7 @@
 #define AOTH_KERNEL_GUARDS_H
 
 #include <aot/ext/kernels.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <sandbox/session.h>
 
 typedef struct aoth_kernel_guards aoth_kernel_guards_t;
@@ -30,6 +30,6 @@ const aot_kernel_t *aoth_kernel_guarded(aoth_kernel_guards_t *g, const aot_kerne
 
 /* Of calls that run: whose memory the address is near, "8 bytes behind the end of result 0 of its kernel of lib.op"; 0:
  * without an owner. [any-thread] */
-int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, aoth_text_t *out);
+int aoth_kernel_guards_where(aoth_kernel_guards_t *g, uint64_t address, kit_text_t *out);
 
 #endif

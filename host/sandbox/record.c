@@ -6,10 +6,10 @@
 #include <sandbox/session.h>
 #include <string.h>
 
-static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
+static void *room(kit_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
   if (n < *capacity) return rows;
   *capacity = *capacity ? *capacity * 2 : 8;
-  void *bigger = aoth_arena_alloc(arena, sizeof(void *), *capacity * row_size);
+  void *bigger = kit_arena_alloc(arena, sizeof(void *), *capacity * row_size);
   if (bigger && n) memcpy(bigger, rows, n * row_size);
   return bigger;
 }
@@ -25,7 +25,7 @@ static aot_status_t keep_row(aoth_report_t *r, aot_str_t name, const char *unit,
     return AOT_OK;
   }
   r->numbers = room(r->arena, r->numbers, r->n_numbers, &r->number_capacity, sizeof *r->numbers);
-  const char *n = aoth_arena_text(r->arena, name.data, (size_t)name.size);
+  const char *n = kit_arena_text(r->arena, name.data, (size_t)name.size);
   if (!r->numbers || !n || !unit) {
     r->n_numbers = r->number_capacity = 0;
     return AOT_E_EXHAUSTED;
@@ -36,12 +36,12 @@ static aot_status_t keep_row(aoth_report_t *r, aot_str_t name, const char *unit,
 
 aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value, aot_str_t unit) {
   if (unit.size > 64) return AOT_E_INVALID;
-  return keep_row(r, name, aoth_arena_text(r->arena, unit.size ? unit.data : "", (size_t)unit.size), NULL, value);
+  return keep_row(r, name, kit_arena_text(r->arena, unit.size ? unit.data : "", (size_t)unit.size), NULL, value);
 }
 
 aot_status_t aoth_report_text(aoth_report_t *r, aot_str_t name, aot_str_t text) {
   if (text.size > 128) return AOT_E_INVALID;
-  const char *kept = aoth_arena_text(r->arena, text.size ? text.data : "", (size_t)text.size);
+  const char *kept = kit_arena_text(r->arena, text.size ? text.data : "", (size_t)text.size);
   return kept ? keep_row(r, name, "", kept, 0) : AOT_E_EXHAUSTED;
 }
 
@@ -54,8 +54,8 @@ const char *aoth_report_env(aoth_report_t *r, const char *name) {
     r->n_env = r->env_capacity = 0;
     return NULL;
   }
-  const char *kept = value ? aoth_arena_text(r->arena, value, strlen(value)) : NULL;
-  const char *kept_name = aoth_arena_text(r->arena, name, strlen(name));
+  const char *kept = value ? kit_arena_text(r->arena, value, strlen(value)) : NULL;
+  const char *kept_name = kit_arena_text(r->arena, name, strlen(name));
   if (kept_name) r->env[r->n_env++] = (aoth_env_read_t){kept_name, kept};
   return kept;
 }

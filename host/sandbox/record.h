@@ -3,7 +3,7 @@
 #ifndef AOTH_RECORD_H
 #define AOTH_RECORD_H
 
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <config/pipeline.h>
 
 typedef struct aoth_env_read {
@@ -11,7 +11,7 @@ typedef struct aoth_env_read {
 } aoth_env_read_t;
 
 typedef struct aoth_report {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_number_t *numbers;
   uint32_t n_numbers, number_capacity;
   aoth_env_read_t *env;

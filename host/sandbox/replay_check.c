@@ -4,37 +4,37 @@
 #include <ir/edits_wire.h>
 #include <string.h>
 
-static int same(aot_prog_t *p, const aoth_text_t *text, aoth_digest_t digest) {
+static int same(aot_prog_t *p, const kit_text_t *text, aoth_digest_t digest) {
   const aoth_digest_t now = aoth_prog_digest(p);
-  aoth_text_t again = {0};
+  kit_text_t again = {0};
   aoth_print(p, &again);
   const int is_same = now.lo == digest.lo && now.hi == digest.hi && !again.failed && !text->failed &&
                       again.size == text->size && memcmp(again.data, text->data, text->size) == 0;
-  aoth_text_deinit(&again);
+  kit_text_deinit(&again);
   return is_same;
 }
 
 /* As a worker sends them: what is made again was read from bytes. */
 static aot_status_t replay_sent(aot_prog_t *p, const aoth_edits_t *edits) {
   const aoth_known_t none = {.n = 0};
-  aoth_text_t bytes = {0};
+  kit_text_t bytes = {0};
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < edits->n && status == AOT_OK; i++) {
     bytes.size = 0;
-    aoth_wire_t out = aoth_wire_writer(&bytes);
+    kit_wire_t out = kit_wire_writer(&bytes);
     aoth_wire_edit(&out, &edits->at[i], none, NULL);
-    aoth_wire_t in = aoth_wire_reader(bytes.data, bytes.size);
+    kit_wire_t in = kit_wire_reader(bytes.data, bytes.size);
     const aoth_edit_t *sent = aoth_wire_edit(&in, NULL, none, aoth_prog_arena(p));
-    status = aoth_wire_done(&out) && aoth_wire_done(&in) ? aoth_edit_replay(p, sent) : AOT_E_INTERNAL;
+    status = kit_wire_done(&out) && kit_wire_done(&in) ? aoth_edit_replay(p, sent) : AOT_E_INTERNAL;
   }
-  aoth_text_deinit(&bytes);
+  kit_text_deinit(&bytes);
   return status;
 }
 
 aot_status_t aoth_stage_check_replay(aoth_session_t *s, const aoth_stage_t *stage) {
   aot_prog_t *p = s->now.prog;
   aoth_edits_t edits;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   if (!s->config.check_replay) return AOT_OK;
   const aoth_digest_t digest = aoth_prog_digest(p);
   aoth_print(p, &text);
@@ -48,7 +48,7 @@ aot_status_t aoth_stage_check_replay(aoth_session_t *s, const aoth_stage_t *stag
     status = AOT_E_INTERNAL;
   }
   aoth_edits_deinit(&edits);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   if (status == AOT_OK) return AOT_OK;
   s->outcome = AOTH_CALL_TOLD;
   return s->status = status;

@@ -97,7 +97,7 @@ typedef struct aoth_program {
 
 struct aoth_session {
   aoth_session_config_t config;
-  aoth_arena_t *arena, *scratch;
+  kit_arena_t *arena, *scratch;
   aoth_registry_t *registry;
   aoth_ops_t *ops;
   const aot_device_t *device; /* where executables run: the host, or the unit's */
@@ -136,7 +136,7 @@ struct aoth_session {
   /* a worker's, to code that waits */
   void (*tell_crash)(aoth_session_t *s, const aoth_stage_t *stage, const aoth_crash_t *crash, const char *doing);
   /* with config.bundle_dir: the program as it went to the backends, and those, as a pipeline's stages */
-  aoth_text_t lowered, backends;
+  kit_text_t lowered, backends;
   aoth_keep_call_t keep_call; /* NULL: none */
   void *keeper;
   aot_str_t *declared; /* schema texts that operators were made of */

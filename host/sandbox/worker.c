@@ -30,7 +30,7 @@ struct aoth_worker {
   aoth_session_t *s;
   const aoth_stage_t *stage;
   int letters, frames; /* ends of pipes to the process that waits */
-  aoth_text_t buffer;  /* frames; those within `whole` are */
+  kit_text_t buffer;   /* frames; those within `whole` are */
   size_t whole;
   int is_sending;
   aoth_known_t known;
@@ -75,15 +75,15 @@ static void send_frames(aoth_worker_t *w) {
   w->is_sending = 0;
 }
 
-static aoth_wire_t begin_frame(aoth_worker_t *w, uint32_t kind) {
+static kit_wire_t begin_frame(aoth_worker_t *w, uint32_t kind) {
   const aoth_frame_t frame = {.kind = kind};
   if (w->whole >= BUFFER_SIZE) send_frames(w);
-  aoth_text_add(&w->buffer, (const char *)&frame, sizeof frame);
-  return aoth_wire_writer(&w->buffer);
+  kit_text_add(&w->buffer, (const char *)&frame, sizeof frame);
+  return kit_wire_writer(&w->buffer);
 }
 
 /* One that found no memory ends the worker: half of the edits would be another stage. */
-static void end_frame(aoth_worker_t *w, const aoth_wire_t *wire) {
+static void end_frame(aoth_worker_t *w, const kit_wire_t *wire) {
   if (wire->failed || w->buffer.failed) _exit(AOTH_EXIT_PLUGIN);
   const uint64_t nbytes = w->buffer.size - w->whole - sizeof(aoth_frame_t);
   memcpy(w->buffer.data + w->whole + offsetof(aoth_frame_t, nbytes), &nbytes, sizeof nbytes);
@@ -91,13 +91,13 @@ static void end_frame(aoth_worker_t *w, const aoth_wire_t *wire) {
 }
 
 static void send_word(aoth_worker_t *w, uint32_t kind) {
-  const aoth_wire_t wire = begin_frame(w, kind);
+  const kit_wire_t wire = begin_frame(w, kind);
   end_frame(w, &wire);
 }
 
 static void on_made(void *self, const aoth_edit_t *edit) {
   aoth_worker_t *w = self;
-  aoth_wire_t wire = begin_frame(w, AOTH_FRAME_EDIT);
+  kit_wire_t wire = begin_frame(w, AOTH_FRAME_EDIT);
   aoth_wire_edit(&wire, edit, w->known, NULL);
   end_frame(w, &wire);
 }
@@ -107,7 +107,7 @@ static void on_undone(void *self) { send_word(self, AOTH_FRAME_UNDONE); }
 static void on_kept(void *self) { send_word(self, AOTH_FRAME_KEPT); }
 
 static void on_cut(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
-  aoth_wire_t wire = begin_frame(self, AOTH_FRAME_CUT);
+  kit_wire_t wire = begin_frame(self, AOTH_FRAME_CUT);
   (void)s, (void)stage;
   aoth_wire_cut(&wire, cut);
   end_frame(self, &wire);
@@ -140,7 +140,7 @@ static void hand_over(aoth_worker_t *w, aot_status_t status, const char *left) {
   count_told(s, r.n_told);
   for (int32_t i = 0; i < AOTH_N_SEVERITIES; i++) r.n_told[i] -= w->n_told[i];
   aoth_edits_tell(s->now.prog);
-  aoth_wire_t wire = begin_frame(w, AOTH_FRAME_RESULT);
+  kit_wire_t wire = begin_frame(w, AOTH_FRAME_RESULT);
   aoth_wire_result(&wire, &r);
   end_frame(w, &wire);
   send_frames(w);
@@ -148,15 +148,15 @@ static void hand_over(aoth_worker_t *w, aot_status_t status, const char *left) {
 
 static _Noreturn void serve(aoth_worker_t *w, aot_status_t (*fn)(void *arg), void *arg) {
   aoth_session_t *s = w->s;
-  aoth_text_t left = {0};
+  kit_text_t left = {0};
   s->worker = w;
   s->ctx.asked = w->asked;
   s->tell_crash = tell_crash;
   s->config.bundle_dir = NULL;
-  s->config.trace = NULL;
+  s->config.span = NULL;
   if (s->config.watch) s->config.watch = &w->watch;
   w->watch = (aoth_watch_t){.self = w, .cut = on_cut};
-  w->listener = (aoth_edit_listener_t){w, aoth_arena_create(), on_made, on_begun, on_undone, on_kept};
+  w->listener = (aoth_edit_listener_t){w, kit_arena_create(), on_made, on_begun, on_undone, on_kept};
   aoth_process_state_t *before = aoth_process_state_record();
   if (!before || !w->listener.arena) _exit(AOTH_EXIT_PLUGIN);
   aoth_edits_hear(s->now.prog, &w->listener);

@@ -1,5 +1,6 @@
 #include <sandbox/worker_receive.h>
 
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <ir/cut_check.h>
 #include <sandbox/call.h>
@@ -20,7 +21,7 @@ int aoth_letter_check(aoth_crash_report_t *report_slot) {
 aoth_known_t aoth_known_by_both(aoth_session_t *s, aoth_type_numbers_t *types) {
   const uint32_t n_leaves = aoth_graph_n_leaves(s->now.prog);
   aoth_known_t known = {.n = 0, .types = types};
-  known.at = aoth_arena_alloc(s->arena, sizeof(void *), (s->n_maps + (size_t)n_leaves) * sizeof *known.at);
+  known.at = kit_arena_alloc(s->arena, sizeof(void *), (s->n_maps + (size_t)n_leaves) * sizeof *known.at);
   for (uint32_t i = 0; known.at && i < s->n_maps; i++)
     known.at[known.n++] = (aoth_span_t){s->maps[i].data, s->maps[i].nbytes};
   for (uint32_t l = 1; known.at && l < n_leaves; l++) {
@@ -40,14 +41,10 @@ static uint64_t most_of_frame(void) {
 }
 
 char *aoth_received_room(aoth_received_t *r, size_t nbytes) {
-  if (r->capacity - r->size < nbytes) {
-    const size_t wanted = 2 * r->capacity + nbytes;
-    char *larger = realloc(r->buffer, wanted);
-    r->is_broken |= !larger;
-    if (!larger) return NULL;
-    r->buffer = larger;
-    r->capacity = wanted;
-  }
+  char *larger = kit_grow64(r->buffer, &r->capacity, r->size + nbytes, 1);
+  r->is_broken |= !larger;
+  if (!larger) return NULL;
+  r->buffer = larger;
   return r->buffer + r->size;
 }
 
@@ -63,7 +60,7 @@ static aot_status_t take_result(aoth_received_t *r, const aoth_worker_result_t *
     else aoth_report_number(&s->report, aot_str(n->name), n->value, aot_str(n->unit));
   }
   for (uint32_t i = 0; i < result->n_env; i++) aoth_report_env(&s->report, result->env[i].name);
-  if (result->why_not) s->cache_why_not = aoth_arena_text(s->arena, result->why_not, strlen(result->why_not));
+  if (result->why_not) s->cache_why_not = kit_arena_text(s->arena, result->why_not, strlen(result->why_not));
   aoth_sink_adopt(s->config.sink, result->told.data, (size_t)result->told.size, result->n_told);
   s->outcome = result->outcome;
   s->last_node = result->last_node;
@@ -81,14 +78,14 @@ static void show_cut(const aoth_received_t *r, const aot_cut_t *cut) {
 /* 0: it is none. */
 static int take_frame(aoth_received_t *r, uint32_t kind, char *bytes, size_t nbytes) {
   aot_prog_t *p = r->s->now.prog;
-  aoth_wire_t wire = aoth_wire_reader(bytes, nbytes);
+  kit_wire_t wire = kit_wire_reader(bytes, nbytes);
   aoth_worker_result_t result = {.status = AOT_OK};
   const aoth_edit_t *edit;
   const aot_cut_t *cut;
   switch (kind) {
     case AOTH_FRAME_EDIT:
       edit = aoth_wire_edit(&wire, NULL, r->known, aoth_prog_arena(p));
-      return aoth_wire_done(&wire) && aoth_edit_replay(p, edit) == AOT_OK;
+      return kit_wire_done(&wire) && aoth_edit_replay(p, edit) == AOT_OK;
     case AOTH_FRAME_BEGUN:
       if (aoth_journal_begin(p) != AOT_OK) return 0;
       r->n_open++;
@@ -102,12 +99,12 @@ static int take_frame(aoth_received_t *r, uint32_t kind, char *bytes, size_t nby
       return 1;
     case AOTH_FRAME_CUT:
       cut = aoth_wire_cut(&wire, NULL);
-      if (!aoth_wire_done(&wire) || aoth_cut_wrong(p, cut)) return 0;
+      if (!kit_wire_done(&wire) || aoth_cut_wrong(p, cut)) return 0;
       show_cut(r, cut);
       return 1;
     case AOTH_FRAME_RESULT:
       aoth_wire_result(&wire, &result);
-      r->has_result = aoth_wire_done(&wire) && r->n_open == 0 && is_outcome(&result);
+      r->has_result = kit_wire_done(&wire) && r->n_open == 0 && is_outcome(&result);
       if (r->has_result) r->status = take_result(r, &result);
       return r->has_result;
     default: return 0;

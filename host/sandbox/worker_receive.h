@@ -31,7 +31,7 @@ typedef struct aoth_received {
   const aoth_stage_t *stage;
   aoth_known_t known;
   char *buffer; /* of frames; the last one may not be whole */
-  size_t size, capacity;
+  uint64_t size, capacity;
   uint32_t n_open; /* journals inside of the stage's, which are the caller's to undo at the end */
   int has_result, is_broken;
   aot_status_t status; /* has_result */

@@ -2,7 +2,7 @@
 #ifndef AOTH_WORKER_RESULT_H
 #define AOTH_WORKER_RESULT_H
 
-#include <base/wire.h>
+#include "kit/base/wire.h"
 #include <sandbox/session.h>
 
 #define AOTH_N_SEVERITIES (AOT_SEVERITY_ERROR + 1)
@@ -20,7 +20,7 @@ typedef struct aoth_worker_result {
   aoth_env_read_t *env;
 } aoth_worker_result_t;
 
-void aoth_wire_result(aoth_wire_t *w, aoth_worker_result_t *result);  /* read: *result borrows the bytes */
-const aot_cut_t *aoth_wire_cut(aoth_wire_t *w, const aot_cut_t *cut); /* written: NULL; read, cut NULL: as above */
+void aoth_wire_result(kit_wire_t *w, aoth_worker_result_t *result);  /* read: *result borrows the bytes */
+const aot_cut_t *aoth_wire_cut(kit_wire_t *w, const aot_cut_t *cut); /* written: NULL; read, cut NULL: as above */
 
 #endif

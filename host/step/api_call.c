@@ -8,7 +8,7 @@
 #include <string.h>
 
 aot_status_t aoth_api_call_init(aothost_call_t *c, aothost_t *h) {
-  c->results = aoth_arena_create();
+  c->results = kit_arena_create();
   if (!c->results) return AOT_E_EXHAUSTED;
   c->h = h;
   return AOT_OK;
@@ -16,14 +16,14 @@ aot_status_t aoth_api_call_init(aothost_call_t *c, aothost_t *h) {
 
 void aoth_api_calls_free(aothost_t *h) {
   while (h->calls) aothost_call_close(h->calls);
-  aoth_arena_destroy(h->first.results);
+  kit_arena_destroy(h->first.results);
 }
 
 /* What is done with a call begins and ends here. What was got of it before is no longer valid at the end, and not
  * sooner: it may be what the call was given. */
 static aot_status_t begin(aothost_call_t *c) { return aoth_step_enter(c->h->step, c->number); }
 static aot_status_t end(aothost_call_t *c, aot_status_t status) {
-  aoth_arena_reset(c->results);
+  kit_arena_reset(c->results);
   return aoth_api_tell(c->h, status);
 }
 
@@ -47,7 +47,7 @@ aot_status_t aothost_call_open(aothost_t *h, aothost_call_t **out) {
     c->next = h->calls;
     h->calls = *out = c;
   } else {
-    aoth_arena_destroy(c->results);
+    kit_arena_destroy(c->results);
     free(c);
   }
   return aoth_api_tell(h, status);
@@ -59,7 +59,7 @@ void aothost_call_close(aothost_call_t *c) {
   while (*at != c) at = &(*at)->next;
   *at = c->next;
   aoth_step_close_call(c->h->step, c->number);
-  aoth_arena_destroy(c->results);
+  kit_arena_destroy(c->results);
   free(c);
 }
 
@@ -93,16 +93,16 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* Storages that overlap are copied in one piece, so that they continue sharing what they share. 0: no memory. */
-static int keep_run(aoth_tensor_t **run, uint32_t n, uint64_t nbytes, aoth_arena_t *arena) {
+static int keep_run(aoth_tensor_t **run, uint32_t n, uint64_t nbytes, kit_arena_t *arena) {
   const char *begin = run[0]->data;
-  char *copy = aoth_arena_copy(arena, AOTH_ALIGN, begin, (size_t)nbytes);
+  char *copy = kit_arena_copy(arena, AOTH_ALIGN, begin, (size_t)nbytes);
   for (uint32_t i = 0; copy && i < n; i++) run[i]->data = copy + ((const char *)run[i]->data - begin);
   return copy != NULL;
 }
 
 /* Inputs that are results of the step itself: its memory is about to be reused. 0: no memory. */
-static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth_arena_t *arena) {
-  aoth_tensor_t **ours = aoth_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *ours);
+static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, kit_arena_t *arena) {
+  aoth_tensor_t **ours = kit_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *ours);
   uint32_t n_ours = 0;
   if (!ours) return 0;
   for (uint32_t k = 0; k < n; k++)
@@ -150,10 +150,10 @@ static int is_again(const aothost_t *h, const aot_tensor_t *inputs, const double
 /* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step;
  * NULL: a forward. */
 static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
-                               const double *lr, aoth_arena_t *arena) {
+                               const double *lr, kit_arena_t *arena) {
   if (is_again(h, inputs, lr)) return aoth_step_whole(h->step, NULL, 0, *lr);
   if (!inputs) n_inputs = aoth_step_n_inputs(h->step);
-  aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
+  aoth_tensor_t *list = kit_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
   if (!list) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   AOT_TRY(inputs ? take_given(h, inputs, n_inputs, list) : take_bound(h, list, n_inputs));
   for (uint32_t k = 0; to_caller && k < n_inputs; k++)
@@ -169,10 +169,10 @@ static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_
 static aot_status_t run_with(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
                              const double *lr) {
   AOT_TRY(begin(c));
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aot_status_t status = arena ? run_inputs(c->h, inputs, n_inputs, to_caller, lr, arena)
                               : aoth_api_refuse(c->h, AOT_E_EXHAUSTED, "no memory for the inputs");
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return end(c, status);
 }
 
@@ -277,7 +277,7 @@ aot_status_t aothost_call_plan(aothost_call_t *c, const aot_tensor_t *inputs, ui
 }
 
 static aot_status_t give(aothost_call_t *c, const aoth_tensor_t *t, aot_tensor_t *out) {
-  aoth_tensor_t *kept = aoth_arena_copy(c->results, 16, t, sizeof *t);
+  aoth_tensor_t *kept = kit_arena_copy(c->results, 16, t, sizeof *t);
   if (!kept) return AOT_E_EXHAUSTED;
   *out = aoth_tensor_view(kept);
   return AOT_OK;

@@ -7,8 +7,8 @@
 
 struct aothost_call {
   aothost_t *h;
-  uint32_t number;       /* the step's, step.h */
-  aoth_arena_t *results; /* geometry of tensors got; until the call runs again, or its handle is reset */
+  uint32_t number;      /* the step's, step.h */
+  kit_arena_t *results; /* geometry of tensors got; until the call runs again, or its handle is reset */
   aothost_call_t *next;
 };
 

@@ -19,7 +19,7 @@ typedef struct duplicate {
 } duplicate_t;
 
 typedef struct finder {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_sink_t *sink;
   aoth_aliasing_t *out;
   member_t *m; /* ordered by begin, then geometry, then number */
@@ -70,8 +70,8 @@ static void place(member_t *m) {
 }
 
 static int collect(finder_t *f, const aoth_call_input_t *inputs, uint32_t n) {
-  f->m = aoth_arena_alloc(f->arena, 16, ((size_t)n + 1) * sizeof *f->m);
-  f->joined = aoth_arena_alloc(f->arena, 4, ((size_t)n + 1) * sizeof *f->joined);
+  f->m = kit_arena_alloc(f->arena, 16, ((size_t)n + 1) * sizeof *f->m);
+  f->joined = kit_arena_alloc(f->arena, 4, ((size_t)n + 1) * sizeof *f->joined);
   if (!f->m || !f->joined) return 0;
   for (uint32_t k = 0; k < n; k++) {
     if (!inputs[k].given->data || aoth_tensor_numel(inputs[k].given) <= 0) continue;
@@ -86,7 +86,7 @@ static int collect(finder_t *f, const aoth_call_input_t *inputs, uint32_t n) {
 /* Equal neighbours become one; f->m keeps the first of each, with the traits of all. */
 static int merge_duplicates(finder_t *f) {
   uint32_t kept = 0;
-  f->duplicates = aoth_arena_alloc(f->arena, 4, ((size_t)f->n + 1) * sizeof *f->duplicates);
+  f->duplicates = kit_arena_alloc(f->arena, 4, ((size_t)f->n + 1) * sizeof *f->duplicates);
   if (!f->duplicates) return 0;
   for (uint32_t i = 0; i < f->n; i++) {
     member_t m = f->m[i];
@@ -207,8 +207,8 @@ static void add_view(finder_t *f, const group_t *g, const member_t *m) {
 }
 
 static aot_status_t add_bases(finder_t *f) {
-  group_t *groups = aoth_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *groups);
-  f->out->bases = aoth_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *f->out->bases);
+  group_t *groups = kit_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *groups);
+  f->out->bases = kit_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *f->out->bases);
   if (!groups || !f->out->bases) return no_memory(f);
   AOT_TRY(measure_groups(f, groups));
   for (uint32_t i = 0; i < f->n; i++) {
@@ -231,8 +231,8 @@ static aot_status_t add_bases(finder_t *f) {
  * sorted. */
 static int number_bases(finder_t *f) {
   aoth_aliasing_t *a = f->out;
-  aoth_alias_base_t *bases = aoth_arena_alloc(f->arena, 16, ((size_t)a->n_bases + 1) * sizeof *bases);
-  uint32_t *number = aoth_arena_alloc(f->arena, 4, ((size_t)a->n_bases + 1) * sizeof *number), next = 0;
+  aoth_alias_base_t *bases = kit_arena_alloc(f->arena, 16, ((size_t)a->n_bases + 1) * sizeof *bases);
+  uint32_t *number = kit_arena_alloc(f->arena, 4, ((size_t)a->n_bases + 1) * sizeof *number), next = 0;
   if (!bases || !number) return 0;
   memset(number, 0xff, a->n_bases * sizeof *number);
   for (uint32_t i = 0; i < a->n_rows && a->rows[i].is_view; i++) {
@@ -268,11 +268,11 @@ static void add_duplicates(finder_t *f) {
   }
 }
 
-aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, aoth_arena_t *arena, aoth_sink_t *sink,
+aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, kit_arena_t *arena, aoth_sink_t *sink,
                                aoth_aliasing_t *out) {
   finder_t f = {.arena = arena, .sink = sink, .out = out};
   memset(out, 0, sizeof *out);
-  out->rows = aoth_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *out->rows);
+  out->rows = kit_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *out->rows);
   if (!out->rows || !collect(&f, inputs, n) || !merge_duplicates(&f)) return no_memory(&f);
   AOT_TRY(join_overlapping(&f));
   AOT_TRY(add_bases(&f));

@@ -11,7 +11,7 @@
 #ifndef AOTH_OVERLAP_H
 #define AOTH_OVERLAP_H
 
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <base/sink.h>
 #include <ir/aliasing.h>
 #include <step/tensor.h>
@@ -31,7 +31,7 @@ typedef struct aoth_call_input {
 /* *out: in the arena; no rows when nothing matters. AOT_E_UNIMPLEMENTED, with a complaint, for a written overlap that
  * no one storage of elements can represent: different dtypes, or elements that are not a whole number of elements
  * apart. */
-aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, aoth_arena_t *arena, aoth_sink_t *sink,
+aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, kit_arena_t *arena, aoth_sink_t *sink,
                                aoth_aliasing_t *out);
 
 #endif

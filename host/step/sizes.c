@@ -33,33 +33,33 @@ void aoth_sizes_clear(aoth_sizes_t *s, aot_prog_t *prog) {
   }
 }
 
-void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, aoth_text_t *out) {
+void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, kit_text_t *out) {
   if (type->kind != AOT_TYPE_TENSOR) {
-    aoth_text_z(out, type->kind == AOT_TYPE_SYMINT     ? "an integer"
-                     : type->kind == AOT_TYPE_SYMFLOAT ? "a float"
-                                                       : "no tensor");
+    kit_text_z(out, type->kind == AOT_TYPE_SYMINT     ? "an integer"
+                    : type->kind == AOT_TYPE_SYMFLOAT ? "a float"
+                                                      : "no tensor");
     return;
   }
-  aoth_text_f(out, "%s[", aot_dtype_name(type->dtype));
+  kit_text_f(out, "%s[", aot_dtype_name(type->dtype));
   for (int32_t d = 0; d < type->rank; d++) {
-    if (d) aoth_text_z(out, ", ");
+    if (d) kit_text_z(out, ", ");
     aoth_dim_print(prog, type->sizes[d], out);
   }
-  aoth_text_z(out, "]");
+  kit_text_z(out, "]");
 }
 
 /* "input 0 (x): expected f32[s0, 8], got f32[3, 9]: " and the reason. */
 static aot_status_t complain_as(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *code,
                                 const char *why) {
-  aoth_text_t text = {0};
-  aoth_text_f(&text, "input %u", g->ordinal);
-  if (g->name.size) aoth_text_f(&text, " (%.*s)", (int)g->name.size, g->name.data);
-  aoth_text_z(&text, ": expected ");
+  kit_text_t text = {0};
+  kit_text_f(&text, "input %u", g->ordinal);
+  if (g->name.size) kit_text_f(&text, " (%.*s)", (int)g->name.size, g->name.data);
+  kit_text_z(&text, ": expected ");
   aoth_type_print(prog, g->type, &text);
-  aoth_text_z(&text, ", got ");
+  kit_text_z(&text, ", got ");
   aoth_tensor_print_shape(g->tensor, &text);
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, code, "%s: %s", text.data ? text.data : "input", why);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return AOT_E_INVALID;
 }
 
@@ -112,7 +112,7 @@ static int64_t dim_expected(const aoth_given_t *g, uint32_t d) {
 }
 static int64_t dim_given(const aoth_given_t *g, uint32_t d) {
   if (g->type->kind == AOT_TYPE_TENSOR) return g->tensor->sizes[d];
-  return aoth_tensor_load_int(AOT_I64, (const char *)g->tensor->data + 8 * g->tensor->offset);
+  return kit_element_load_int(AOT_I64, (const char *)g->tensor->data + 8 * g->tensor->offset);
 }
 
 /* bare: only dimensions that are a symbol themselves; so that a direct occurrence wins over a solved one. */
@@ -178,15 +178,15 @@ static aot_status_t check_strides(const aoth_sizes_t *s, aot_prog_t *prog, const
 static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, uint32_t d,
                                  int64_t wanted, aoth_sink_t *sink) {
   int64_t dim = dim_expected(g, d);
-  aoth_text_t why = {0};
-  if (aoth_sizes_dim_is_open(s, dim)) aoth_text_f(&why, "dimension %u cannot be %lld", d, (long long)dim_given(g, d));
-  else aoth_text_f(&why, "dimension %u: expected %lld, got %lld", d, (long long)wanted, (long long)dim_given(g, d));
+  kit_text_t why = {0};
+  if (aoth_sizes_dim_is_open(s, dim)) kit_text_f(&why, "dimension %u cannot be %lld", d, (long long)dim_given(g, d));
+  else kit_text_f(&why, "dimension %u: expected %lld, got %lld", d, (long long)wanted, (long long)dim_given(g, d));
   if (AOT_DIM_IS_SYM(dim)) {
-    aoth_text_z(&why, ", it is ");
+    kit_text_z(&why, ", it is ");
     aoth_dim_print(prog, dim, &why);
   }
   aot_status_t status = complain(prog, g, sink, why.data ? why.data : "a size differs");
-  aoth_text_deinit(&why);
+  kit_text_deinit(&why);
   return status;
 }
 
@@ -215,14 +215,14 @@ static aot_status_t check_dims(const aoth_sizes_t *s, aot_prog_t *prog, const ao
 }
 
 /* 1 and a sentence if symbol i is outside its range. */
-static int is_outside(const aoth_sizes_t *s, aot_prog_t *prog, uint32_t i, const char *what, aoth_text_t *out) {
+static int is_outside(const aoth_sizes_t *s, aot_prog_t *prog, uint32_t i, const char *what, kit_text_t *out) {
   aot_symbol_info_t info = {.struct_size = sizeof info};
   if (!s->bound[i] || aoth_graph_symbol_info(prog, i, &info) != AOT_OK) return 0;
   if (s->value[i] >= info.min && s->value[i] <= info.max) return 0;
-  aoth_text_f(out, "%s size %.*s = %lld, but the model was exported for %.*s in %lld..", what, (int)info.name.size,
-              info.name.data, (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min);
-  if (info.max != INT64_MAX) aoth_text_f(out, "%lld", (long long)info.max);
-  else aoth_text_z(out, "unbounded");
+  kit_text_f(out, "%s size %.*s = %lld, but the model was exported for %.*s in %lld..", what, (int)info.name.size,
+             info.name.data, (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min);
+  if (info.max != INT64_MAX) kit_text_f(out, "%lld", (long long)info.max);
+  else kit_text_z(out, "unbounded");
   return 1;
 }
 
@@ -230,7 +230,7 @@ static int is_outside(const aoth_sizes_t *s, aot_prog_t *prog, uint32_t i, const
 static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g,
                                        aoth_sink_t *sink) {
   for (uint32_t d = 0; d < n_dims(g); d++) {
-    aoth_text_t why = {0};
+    kit_text_t why = {0};
     char makes[40];
     uint32_t symbol;
     int64_t value;
@@ -239,7 +239,7 @@ static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, 
     aot_status_t status = AOT_OK;
     if (is_outside(s, prog, symbol, makes, &why))
       status = complain_as(prog, g, sink, "input.range", why.data ? why.data : "");
-    aoth_text_deinit(&why);
+    kit_text_deinit(&why);
     AOT_TRY(status);
   }
   return AOT_OK;
@@ -247,19 +247,19 @@ static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, 
 
 static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, aoth_sink_t *sink) {
   for (uint32_t i = 0; i < s->n; i++) {
-    aoth_text_t why = {0};
+    kit_text_t why = {0};
     int outside = is_outside(s, prog, i, what, &why);
     if (outside)
       aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range", "%s",
                        why.data ? why.data : "a size is out of range");
-    aoth_text_deinit(&why);
+    kit_text_deinit(&why);
     if (outside) return AOT_E_INVALID;
   }
   return AOT_OK;
 }
 
 /* " (s0 = 3, s1 = 7)": the symbols of a condition. */
-static void print_symbols(const aoth_sizes_t *s, aot_prog_t *prog, int64_t condition, aoth_text_t *out) {
+static void print_symbols(const aoth_sizes_t *s, aot_prog_t *prog, int64_t condition, kit_text_t *out) {
   int64_t pending[SHOWN_OPERANDS] = {condition}, shown[SHOWN_SYMBOLS];
   uint32_t n = 1, n_shown = 0;
   while (n && n_shown < SHOWN_SYMBOLS) {
@@ -273,25 +273,25 @@ static void print_symbols(const aoth_sizes_t *s, aot_prog_t *prog, int64_t condi
     for (int k = 0; k < 3 && e.op != AOT_EXPR_SYMBOL; k++)
       if (AOT_DIM_IS_SYM(operands[k]) && n < SHOWN_OPERANDS) pending[n++] = operands[k];
     if (e.op != AOT_EXPR_SYMBOL || aoth_graph_symbol_info(prog, (uint32_t)e.a, &info) != AOT_OK) continue;
-    aoth_text_f(out, "%s%.*s = %lld", n_shown ? ", " : " (", (int)info.name.size, info.name.data,
-                (long long)s->value[e.a]);
+    kit_text_f(out, "%s%.*s = %lld", n_shown ? ", " : " (", (int)info.name.size, info.name.data,
+               (long long)s->value[e.a]);
     shown[n_shown++] = dim;
   }
-  if (n_shown) aoth_text_z(out, ")");
+  if (n_shown) kit_text_z(out, ")");
 }
 
 static aot_status_t refuse_guard(const aoth_sizes_t *s, aot_prog_t *prog, const aot_guard_info_t *g, const char *what,
                                  aoth_sink_t *sink) {
-  aoth_text_t why = {0};
-  aoth_text_f(&why, "%s sizes for which the model is not valid: it was exported under the guard ", what);
-  if (g->text.size) aoth_text_str(&why, g->text);
+  kit_text_t why = {0};
+  kit_text_f(&why, "%s sizes for which the model is not valid: it was exported under the guard ", what);
+  if (g->text.size) kit_text_str(&why, g->text);
   else aoth_dim_print(prog, g->condition, &why);
   print_symbols(s, prog, g->condition, &why);
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.guard", "%s", why.data ? why.data : "a guard does not hold");
   aoth_sink_line(
       sink,
       "hint: the module that PyTorch exported refuses them, too: export the model again with inputs of these sizes");
-  aoth_text_deinit(&why);
+  kit_text_deinit(&why);
   return AOT_E_INVALID;
 }
 
@@ -445,7 +445,7 @@ aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const ao
     AOT_TRY(aoth_sizes_dim(s, prog, type->strides[d], what, sink, &out->strides[d]));
   AOT_TRY(aoth_sizes_dim(s, prog, type->offset, what, sink, &out->offset));
   if (aoth_tensor_extent(out, &out->nbytes)) return AOT_OK;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   aoth_tensor_print_shape(out, &text);
   const char *shape = text.data ? text.data : "";
   aot_status_t status = AOT_E_EXHAUSTED;
@@ -455,6 +455,6 @@ aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const ao
   else
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.too-large", "%s, %s, is larger than memory can be", what,
                      shape);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   return status;
 }

@@ -49,6 +49,6 @@ aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *
 /* One dimension. */
 aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim, const char *what, aoth_sink_t *sink,
                             int64_t *out);
-void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, aoth_text_t *out); /* f32[s0, 8] */
+void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, kit_text_t *out); /* f32[s0, 8] */
 
 #endif

@@ -310,13 +310,13 @@ static aot_status_t give_tangent(aoth_step_t *s, const aoth_slot_t *p, const aot
     aoth_tensor_copy(&to, tangent);
     return AOT_OK;
   }
-  aoth_text_t wanted = {0}, given = {0};
+  kit_text_t wanted = {0}, given = {0};
   aoth_tensor_print_shape(&p->tensor, &wanted);
   aoth_tensor_print_shape(tangent, &given);
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.tangent", "tangent %u: expected %s, got %s", p->index,
                    wanted.data ? wanted.data : "?", given.data ? given.data : "?");
-  aoth_text_deinit(&wanted);
-  aoth_text_deinit(&given);
+  kit_text_deinit(&wanted);
+  kit_text_deinit(&given);
   return AOT_E_INVALID;
 }
 

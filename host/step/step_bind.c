@@ -5,7 +5,7 @@ aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t 
   s->prog = prog;
   s->exec = *exec;
   s->sink = sink;
-  s->arena = aoth_arena_create();
+  s->arena = kit_arena_create();
   if (!s->arena || !aoth_sizes_init(&s->sizes, prog)) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the program's sizes");
     return AOT_E_EXHAUSTED;
@@ -21,5 +21,5 @@ void aoth_step_unbind(aoth_step_t *s) {
   aoth_step_free_lent(s);
   aoth_sizes_deinit(&s->sizes);
   aoth_leaves_deinit(&s->leaves);
-  aoth_arena_destroy(s->arena);
+  kit_arena_destroy(s->arena);
 }

@@ -6,7 +6,7 @@
 typedef struct given_walk {
   aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t);
   void *self;
-  aoth_text_t key;
+  kit_text_t key;
 } given_walk_t;
 
 /* Nothing is requested of the device: it may be what has failed. */
@@ -18,9 +18,9 @@ static aot_status_t visit(given_walk_t *w, const char *prefix, aot_str_t name, u
   found.data = t->resident->valid ? t->resident->host : NULL;
   found.nbytes = t->resident->nbytes;
   w->key.size = 0;
-  aoth_text_z(&w->key, prefix);
-  if (name.data) aoth_text_str(&w->key, name);
-  else aoth_text_f(&w->key, "%u", number);
+  kit_text_z(&w->key, prefix);
+  if (name.data) kit_text_str(&w->key, name);
+  else kit_text_f(&w->key, "%u", number);
   return w->key.failed ? AOT_E_EXHAUSTED : w->each(w->self, w->key.data, &found);
 }
 
@@ -51,7 +51,7 @@ aot_status_t aoth_step_given(const aoth_step_t *s,
                              aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self) {
   given_walk_t w = {.each = each, .self = self};
   const aot_status_t status = visit_all(s, &w);
-  aoth_text_deinit(&w.key);
+  kit_text_deinit(&w.key);
   return status;
 }
 

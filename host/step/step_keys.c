@@ -107,13 +107,13 @@ aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t 
   if (leaf == AOT_NO_ID) return AOT_E_NOT_FOUND;
   const aoth_tensor_t *t = &s->leaves.leaf[leaf].tensor;
   if (t->dtype != value->dtype || !aoth_tensor_same_sizes(t, value)) {
-    aoth_text_t wanted = {0}, given = {0};
+    kit_text_t wanted = {0}, given = {0};
     aoth_tensor_print_shape(t, &wanted);
     aoth_tensor_print_shape(value, &given);
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.leaf", "%s: expected %s, got %s", key,
                      wanted.data ? wanted.data : "?", given.data ? given.data : "?");
-    aoth_text_deinit(&wanted);
-    aoth_text_deinit(&given);
+    kit_text_deinit(&wanted);
+    kit_text_deinit(&given);
     return AOT_E_INVALID;
   }
   aoth_tensor_t to;
@@ -129,16 +129,16 @@ typedef struct keys {
   aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t);
   void *self;
   int types_only;
-  aoth_text_t key;
+  kit_text_t key;
 } keys_t;
 
 static aot_status_t one(keys_t *k, const char *prefix, aot_str_t name, uint32_t number, const aoth_tensor_t *t) {
   aoth_tensor_t host;
   if (!t->dtype) return AOT_OK;
   k->key.size = 0;
-  aoth_text_z(&k->key, prefix);
-  if (name.data) aoth_text_str(&k->key, name);
-  else aoth_text_f(&k->key, "%u", number);
+  kit_text_z(&k->key, prefix);
+  if (name.data) kit_text_str(&k->key, name);
+  else kit_text_f(&k->key, "%u", number);
   if (k->key.failed) return AOT_E_EXHAUSTED;
   host = *t;
   host.data = NULL;
@@ -188,6 +188,6 @@ aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
     status = walk_gradients(s, &k);
   if (status == AOT_OK && which & (AOTH_KEYS_LEAVES | AOTH_KEYS_BUFFERS))
     status = walk_leaves(s, which & AOTH_KEYS_LEAVES ? AOTH_KEYS_LEAVES : AOTH_KEYS_BUFFERS, &k);
-  aoth_text_deinit(&k.key);
+  kit_text_deinit(&k.key);
   return status;
 }

@@ -73,12 +73,12 @@ aot_status_t aoth_step_lend_leaf(aoth_step_t *s, const char *key, const aoth_ten
   const aoth_lent_t l = {.tensor = *memory};
   char *storage = NULL;
   if (!fits(t, memory) || !storage_for(s, &l, t, &storage)) {
-    aoth_text_t wanted = {0};
+    kit_text_t wanted = {0};
     aoth_tensor_print_shape(t, &wanted);
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.bound",
                      "cannot bind %s: expected %s, %llu bytes, same strides, aligned to %u bytes", key,
                      wanted.data ? wanted.data : "?", (unsigned long long)t->nbytes, s->exec.queue->alignment);
-    aoth_text_deinit(&wanted);
+    kit_text_deinit(&wanted);
     return AOT_E_INVALID;
   }
   if (t->resident->is_exported) {
@@ -135,7 +135,7 @@ static int is_plain(const aoth_step_t *s, const aoth_lent_t *l) {
 
 static aot_status_t misfit(const aoth_step_t *s, const aoth_lent_t *l, const aoth_tensor_t *slot) {
   static const char *const kinds[] = {"", "input", "output", "tangent", "saved value", "gradient"};
-  aoth_text_t wanted = {0}, given = {0};
+  kit_text_t wanted = {0}, given = {0};
   aoth_tensor_print_shape(slot, &wanted);
   aoth_tensor_print_shape(&l->tensor, &given);
   if (l->kind == AOTH_LENT_GRADIENT) {
@@ -148,8 +148,8 @@ static aot_status_t misfit(const aoth_step_t *s, const aoth_lent_t *l, const aot
                      "the memory bound to %s %u is %s, the program has %s there", kinds[l->kind], l->index,
                      given.data ? given.data : "?", wanted.data ? wanted.data : "?");
   }
-  aoth_text_deinit(&wanted);
-  aoth_text_deinit(&given);
+  kit_text_deinit(&wanted);
+  kit_text_deinit(&given);
   return AOT_E_INVALID;
 }
 
@@ -186,25 +186,25 @@ static int by_begin(const void *a, const void *b) {
   return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void print_range(const aoth_step_t *s, const range_t *r, aoth_text_t *out) {
+static void print_range(const aoth_step_t *s, const range_t *r, kit_text_t *out) {
   static const char *const kinds[] = {"", "input", "output", "tangent", "saved value"};
   if (r->lent && r->lent->kind != AOTH_LENT_GRADIENT) {
-    aoth_text_f(out, "%s %u", kinds[r->lent->kind], r->lent->index);
+    kit_text_f(out, "%s %u", kinds[r->lent->kind], r->lent->index);
     return;
   }
-  if (r->lent) aoth_text_z(out, "the gradient of ");
-  aoth_text_str(out, aoth_leaf_name(&s->leaves.leaf[r->lent ? r->lent->index : r->leaf]));
+  if (r->lent) kit_text_z(out, "the gradient of ");
+  kit_text_str(out, aoth_leaf_name(&s->leaves.leaf[r->lent ? r->lent->index : r->leaf]));
 }
 
 static aot_status_t overlap(const aoth_step_t *s, const range_t *a, const range_t *b) {
-  aoth_text_t first = {0}, second = {0};
+  kit_text_t first = {0}, second = {0};
   print_range(s, a, &first);
   print_range(s, b, &second);
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.bound",
                    "the memory bound to %s and that bound to %s overlap, and a call writes one of them",
                    first.data ? first.data : "?", second.data ? second.data : "?");
-  aoth_text_deinit(&first);
-  aoth_text_deinit(&second);
+  kit_text_deinit(&first);
+  kit_text_deinit(&second);
   return AOT_E_INVALID;
 }
 

@@ -89,14 +89,14 @@ int aoth_step_block_has(const aoth_step_t *s, const void *data) {
 int64_t aoth_step_offset(const aoth_step_t *s) {
   aoth_tensor_t t;
   if (!s->offset_at || aoth_step_on_host(s, s->offset_at, &t) != AOT_OK) return s->offset;
-  return aoth_tensor_load_int(t.dtype, t.data);
+  return kit_element_load_int(t.dtype, t.data);
 }
 
 aot_status_t aoth_step_take_offset(aoth_step_t *s) {
   aoth_tensor_t t;
   if (!s->offset_at) return AOT_OK;
   AOT_TRY(aoth_step_on_host(s, s->offset_at, &t));
-  s->offset = aoth_tensor_load_int(t.dtype, t.data);
+  s->offset = kit_element_load_int(t.dtype, t.data);
   s->offset_at = NULL;
   return AOT_OK;
 }

@@ -73,7 +73,7 @@ struct aoth_step {
   aot_prog_t *prog;
   aoth_exec_t exec;
   aoth_sink_t *sink;
-  aoth_arena_t *arena; /* tables that live as long as the step */
+  kit_arena_t *arena; /* tables that live as long as the step */
   aoth_leaves_t leaves;
   aoth_step_call_t call[AOTH_N_CALLS];
   uint32_t n_saved, n_outputs, n_bases, n_rules;

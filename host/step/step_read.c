@@ -18,7 +18,7 @@ static aot_status_t refuse(const aoth_step_t *s, const char *code, const char *f
   return AOT_E_CONTRACT;
 }
 
-static void *table(aoth_step_t *s, size_t n, size_t size) { return aoth_arena_alloc(s->arena, 16, (n + 1) * size); }
+static void *table(aoth_step_t *s, size_t n, size_t size) { return kit_arena_alloc(s->arena, 16, (n + 1) * size); }
 
 static aot_status_t no_memory(const aoth_step_t *s) {
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the tables of the program's ports");

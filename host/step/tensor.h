@@ -5,9 +5,10 @@
 #ifndef AOTH_TENSOR_H
 #define AOTH_TENSOR_H
 
+#include "kit/base/element.h"
 #include <aot/base.h>
 #include <aot/status.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 
 #define AOTH_ALIGN 64u /* every boundary tensor's storage starts at a multiple of this */
 
@@ -44,13 +45,8 @@ int aoth_tensor_same_sizes(const aoth_tensor_t *a, const aoth_tensor_t *b);
 
 /* Element by element; same dtype and sizes, any geometry, no overlap unless it is the very same place. */
 void aoth_tensor_copy(const aoth_tensor_t *to, const aoth_tensor_t *from);
-void aoth_tensor_zero(const aoth_tensor_t *t);
 /* Set every element to a number, converted to the dtype (float16 and bfloat16 rounded to nearest even). */
 void aoth_tensor_fill(const aoth_tensor_t *t, double number);
-/* Element at byte address p as a double; complex numbers: the real part. */
-double aoth_tensor_load(int32_t dtype, const void *p);
-void aoth_tensor_store(int32_t dtype, void *p, double number);
-int64_t aoth_tensor_load_int(int32_t dtype, const void *p); /* integers and bool */
 
 /* Walks the elements in row-major order: at[k] is the byte address of the k-th operand's element. */
 typedef struct aoth_walk {
@@ -64,6 +60,6 @@ typedef struct aoth_walk {
 void aoth_walk_begin(aoth_walk_t *w, const aoth_tensor_t *a, const aoth_tensor_t *b); /* b may be NULL; same sizes */
 void aoth_walk_next(aoth_walk_t *w);
 
-void aoth_tensor_print_shape(const aoth_tensor_t *t, aoth_text_t *out); /* f32[2, 3] */
+void aoth_tensor_print_shape(const aoth_tensor_t *t, kit_text_t *out); /* f32[2, 3] */
 
 #endif

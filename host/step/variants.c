@@ -1,5 +1,6 @@
 #include <step/variants.h>
 
+#include "kit/base/vector.h"
 #include <aot/inline.h>
 #include <step/overlap.h>
 #include <step/step_ports.h>
@@ -27,8 +28,8 @@ struct aoth_variants {
   uint32_t n_calls, call_capacity;
   uint32_t *traits; /* AOTH_INPUT_* by user input */
   uint32_t all_traits;
-  aoth_arena_t *arena;   /* texts */
-  aoth_arena_t *scratch; /* one comparison */
+  kit_arena_t *arena;   /* texts */
+  kit_arena_t *scratch; /* one comparison */
 };
 
 static aot_status_t no_memory(const aoth_step_t *s) {
@@ -57,15 +58,11 @@ static void read_traits(const aoth_step_t *s, aoth_variants_t *v) {
 
 /* Room for one more row at *rows. 0: no memory. */
 static int room(void *rows, uint32_t n, uint32_t *capacity, size_t size) {
-  void *old, *bigger;
-  if (n < *capacity) return 1;
-  const uint32_t wanted = *capacity ? 2 * *capacity : 4;
-  memcpy(&old, rows, sizeof old);
-  bigger = realloc(old, wanted * size);
-  if (!bigger) return 0;
-  memcpy(rows, &bigger, sizeof bigger);
-  *capacity = wanted;
-  return 1;
+  void *at;
+  memcpy(&at, rows, sizeof at);
+  at = kit_grow(at, capacity, (uint64_t)n + 1, size);
+  if (at) memcpy(rows, &at, sizeof at);
+  return at != NULL;
 }
 
 /* A row for a call under a program; its step is empty. AOT_NO_INDEX: no memory. */
@@ -89,8 +86,8 @@ static void drop_frame(frame_t *f) {
 aot_status_t aoth_variants_init(aoth_step_t *s) {
   aoth_variants_t *v = s->variants = calloc(1, sizeof *v);
   if (!v) return no_memory(s);
-  v->arena = aoth_arena_create();
-  v->scratch = aoth_arena_create();
+  v->arena = kit_arena_create();
+  v->scratch = kit_arena_create();
   v->traits = calloc((size_t)s->n_given + 1, sizeof *v->traits);
   if (!v->arena || !v->scratch || !v->traits || !room(&v->last, 0, &v->call_capacity, sizeof *v->last) ||
       !room(&v->programs, 0, &v->program_capacity, sizeof *v->programs) || add_frame(v, 0, 0) == AOT_NO_INDEX)
@@ -108,8 +105,8 @@ void aoth_variants_deinit(aoth_step_t *s) {
     if (k == v->selected) free(v->frames[k].parked);
     else if (v->frames[k].parked) drop_frame(&v->frames[k]);
   }
-  aoth_arena_destroy(v->arena);
-  aoth_arena_destroy(v->scratch);
+  kit_arena_destroy(v->arena);
+  kit_arena_destroy(v->scratch);
   free(v->programs);
   free(v->frames);
   free(v->last);
@@ -169,7 +166,7 @@ static aot_status_t make_frame(aoth_step_t *s, uint32_t program, uint32_t call, 
 static aot_status_t make_program(aoth_step_t *s, const aoth_aliasing_t *a, const char *pattern, uint32_t *out_frame) {
   aoth_variants_t *v = s->variants;
   if (v->n_programs - 1 >= s->exec.max_patterns) return refuse(s, pattern);
-  program_t made = {.about.text = aoth_arena_text(v->arena, pattern, strlen(pattern))};
+  program_t made = {.about.text = kit_arena_text(v->arena, pattern, strlen(pattern))};
   if (!made.about.text || !room(&v->programs, v->n_programs, &v->program_capacity, sizeof *v->programs))
     return no_memory(s);
   const frame_t *now = &v->frames[v->selected];
@@ -204,8 +201,8 @@ static uint32_t find_frame(const aoth_variants_t *v, uint32_t program, uint32_t 
 
 static aot_status_t look_at(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n, aoth_aliasing_t *out) {
   aoth_variants_t *v = s->variants;
-  aoth_call_input_t *list = aoth_arena_alloc(v->scratch, 16, ((size_t)n + 1) * sizeof *list);
-  aoth_tensor_t *declared = aoth_arena_alloc(v->scratch, 16, ((size_t)n + 1) * sizeof *declared);
+  aoth_call_input_t *list = kit_arena_alloc(v->scratch, 16, ((size_t)n + 1) * sizeof *list);
+  aoth_tensor_t *declared = kit_arena_alloc(v->scratch, 16, ((size_t)n + 1) * sizeof *declared);
   if (!list || !declared) return no_memory(s);
   for (uint32_t k = 0; k < n; k++) {
     const aot_type_t *type = &s->leaves.leaf[s->leaves.input[k]].info.type;
@@ -230,15 +227,15 @@ static aot_status_t select_for(aoth_step_t *s, const aoth_aliasing_t *a, const c
 aot_status_t aoth_step_specialise(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n, int *out_changed) {
   aoth_variants_t *v = s->variants;
   aoth_aliasing_t aliasing;
-  aoth_text_t pattern = {0};
+  kit_text_t pattern = {0};
   *out_changed = 0;
   if (n < 2 || !s->exec.specialise || !(v->all_traits & ~AOTH_INPUT_REQUIRES)) return AOT_OK;
-  aoth_arena_reset(v->scratch);
+  kit_arena_reset(v->scratch);
   AOT_TRY(look_at(s, inputs, n, &aliasing));
   aoth_aliasing_print(&aliasing, &pattern);
   aot_status_t status =
       pattern.failed ? no_memory(s) : select_for(s, &aliasing, pattern.data ? pattern.data : "", out_changed);
-  aoth_text_deinit(&pattern);
+  kit_text_deinit(&pattern);
   return status;
 }
 

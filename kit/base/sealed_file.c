@@ -1,5 +1,6 @@
 #include "sealed_file.h"
 
+#include "file_open.h"
 #include "work_folder.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,13 +39,12 @@ static seal_t seal_of(const void *bytes, size_t nbytes, kf_key_t key) {
   return seal;
 }
 
-/* O_NONBLOCK: a named pipe under a kept file's name would wait for a writer for ever. */
 char *kf_read_all(const char *path, size_t *out_nbytes) {
   struct stat st;
   char *bytes = NULL;
-  const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
-    bytes = malloc((size_t)st.st_size + 1);
+  const char *why;
+  const int fd = kit_file_open(path, KIT_OPEN_OWN, &st, &why);
+  if (fd >= 0) bytes = malloc((size_t)st.st_size + 1);
   size_t n = 0;
   for (ssize_t got = 1; bytes && n < (size_t)st.st_size && got > 0; n += got > 0 ? (size_t)got : 0)
     got = read(fd, bytes + n, (size_t)st.st_size - n);

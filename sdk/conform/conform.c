@@ -61,7 +61,7 @@ static aot_status_t answer_trial(void *self, const aoth_request_t *request, json
 }
 
 static void try(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *stage, uint32_t number,
-                aoth_text_t *log) {
+                kit_text_t *log) {
   aoth_trial_t *t = c->shared;
   trial_call_t trying = {c, rule};
   aoth_served_t served = {answer_trial, &trying};
@@ -78,7 +78,7 @@ static void try(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *
 
 static void try_all(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage_t *stage, outcome_t *out) {
   const aoth_trial_t *t = c->shared;
-  aoth_text_t log = {0};
+  kit_text_t log = {0};
   const int is_one = c->line->trial >= 0 && c->line->rule == rule->number; /* before it comes the opening of the file */
   *out = (outcome_t){.verdict = AOTH_CONFORM_NOT};
   for (uint32_t k = is_one ? (uint32_t)c->line->trial : 0;; k++) {
@@ -98,19 +98,19 @@ static void try_all(aoth_conform_t *c, const aoth_rule_t *rule, const aoth_stage
   else if (out->n[AOTH_CONFORM_PASSED]) out->verdict = AOTH_CONFORM_PASSED;
   else if (out->n[AOTH_CONFORM_REFUSED]) out->verdict = AOTH_CONFORM_REFUSED;
   if (log.size) fwrite(log.data, 1, log.size, stderr);
-  aoth_text_deinit(&log);
+  kit_text_deinit(&log);
 }
 
 /* ---- the report ---- */
 
 /* The command line that does this trial again. */
 static const char *repeat(aoth_conform_t *c, const aoth_unit_t *u, const aoth_rule_t *rule, uint32_t trial) {
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "aothost conform %s --unit %s --rule %u --trial %u", c->line->plugin, u->id, rule->number, trial);
-  for (uint32_t i = 0; i < c->line->withs.n; i++) aoth_text_f(&t, " --with %s", c->line->withs.items[i]);
-  for (uint32_t i = 0; i < c->line->programs.n; i++) aoth_text_f(&t, " --program %s", c->line->programs.items[i]);
-  const char *kept = aoth_arena_text(c->arena, t.data ? t.data : "", t.size);
-  aoth_text_deinit(&t);
+  kit_text_t t = {0};
+  kit_text_f(&t, "aothost conform %s --unit %s --rule %u --trial %u", c->line->plugin, u->id, rule->number, trial);
+  for (uint32_t i = 0; i < c->line->withs.n; i++) kit_text_f(&t, " --with %s", c->line->withs.items[i]);
+  for (uint32_t i = 0; i < c->line->programs.n; i++) kit_text_f(&t, " --program %s", c->line->programs.items[i]);
+  const char *kept = kit_arena_text(c->arena, t.data ? t.data : "", t.size);
+  kit_text_deinit(&t);
   return kept ? kept : "";
 }
 
@@ -176,15 +176,15 @@ static aot_status_t resolve(aoth_conform_t *c, const aoth_unit_t *u, aoth_stage_
   for (uint32_t i = 0; i < u->desc.n_options && n < MOST_WITHS / 2; i++) {
     const aot_option_t *o = &u->options[i];
     if (o->kind != AOT_OPT_ENUM || !(o->flags & AOT_OPT_REQUIRED)) continue;
-    aoth_text_t t = {0};
+    kit_text_t t = {0};
     int is_given = 0;
     for (uint32_t k = 0; k < c->line->withs.n; k++) {
       const char *with = c->line->withs.items[k];
       is_given |= strcspn(with, "=") == o->name.size && strncmp(with, o->name.data, (size_t)o->name.size) == 0;
     }
-    aoth_text_f(&t, "%.*s=%.*s", (int)o->name.size, o->name.data, (int)o->choices[0].size, o->choices[0].data);
-    if (!is_given) withs[n++] = aoth_arena_text(c->arena, t.data ? t.data : "", t.size);
-    aoth_text_deinit(&t);
+    kit_text_f(&t, "%.*s=%.*s", (int)o->name.size, o->name.data, (int)o->choices[0].size, o->choices[0].data);
+    if (!is_given) withs[n++] = kit_arena_text(c->arena, t.data ? t.data : "", t.size);
+    kit_text_deinit(&t);
   }
   for (uint32_t i = 0; i < c->line->withs.n && n < MOST_WITHS; i++)
     if (has_option(u, c->line->withs.items[i])) withs[n++] = c->line->withs.items[i];
@@ -300,7 +300,7 @@ static void print_sum(const aoth_conform_t *c) {
 }
 
 aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_session_t *s, const aoth_conform_line_t *line) {
-  *c = (aoth_conform_t){.s = s, .line = line, .units = json_array(), .arena = aoth_arena_create()};
+  *c = (aoth_conform_t){.s = s, .line = line, .units = json_array(), .arena = kit_arena_create()};
   void *shared = mmap(NULL, sizeof *c->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   c->shared = shared == MAP_FAILED ? NULL : shared;
   if (!c->arena || !c->shared) return AOT_E_EXHAUSTED;
@@ -316,6 +316,6 @@ aot_status_t aoth_conform_run(aoth_conform_t *c, aoth_session_t *s, const aoth_c
 
 void aoth_conform_deinit(aoth_conform_t *c) {
   if (c->shared) munmap(c->shared, sizeof *c->shared);
-  aoth_arena_destroy(c->arena);
+  kit_arena_destroy(c->arena);
   json_decref(c->units);
 }

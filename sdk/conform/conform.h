@@ -51,7 +51,7 @@ typedef struct aoth_conform {
   const aoth_conform_line_t *line;
   aoth_session_t *s;
   aoth_plugin_t *plugin;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_conform_programs_t programs;
   const char *broken[8]; /* n_broken classes of programs in which the unit that is tried has failed */
   uint32_t n_broken;

@@ -21,11 +21,11 @@ typedef struct query {
 } query_t;
 
 static void fail_at(query_t *a, aot_node_t n, const char *what) {
-  aoth_text_t node = {0};
+  kit_text_t node = {0};
   aoth_print_node(a->t->s->now.prog, n, &node);
   if (a->t->end == AOTH_CONFORM_PASSED)
     aoth_trial_end(a->t, AOTH_CONFORM_FAILED, "%s: %s", what, node.data ? node.data : "");
-  aoth_text_deinit(&node);
+  kit_text_deinit(&node);
 }
 
 static aot_status_t AOT_CALL put(const aot_verdict_sink_t *sink, const aot_verdict_t *verdict) {

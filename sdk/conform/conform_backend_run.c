@@ -69,7 +69,7 @@ static int make_assign(aoth_trial_t *t, aoth_backend_run_t *r, const aoth_stage_
   snprintf(devices, sizeof devices, "devices=%s,", device ? device->use : "");
   const char *const withs[] = {"min-nodes=0", "move-delay=0", "move-rate=1000000000", devices};
   const char *kept[4];
-  for (uint32_t i = 0; i < 4; i++) kept[i] = aoth_arena_text(t->s->arena, withs[i], strlen(withs[i]));
+  for (uint32_t i = 0; i < 4; i++) kept[i] = kit_arena_text(t->s->arena, withs[i], strlen(withs[i]));
   if (aoth_stage_from_flags("assign", kept, device ? 4 : 3, t->s->arena, t->s->config.sink, &r->assign) == AOT_OK &&
       aoth_stage_resolve(t->s, &r->assign, "pass/1", t->s->arena) == AOT_OK)
     return 1;

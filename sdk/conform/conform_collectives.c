@@ -138,7 +138,7 @@ typedef struct numbers {
 static int are_reduced(aoth_rank_t *r, const numbers_t *b, int32_t reduce, uint64_t first, uint64_t n,
                        const char *doing) {
   for (uint64_t i = 0; i < n; i++) {
-    const double got = aoth_tensor_load(b->dtype, b->to + i * b->size), wanted = reduced(reduce, r->n_ranks, first + i);
+    const double got = kit_element_load(b->dtype, b->to + i * b->size), wanted = reduced(reduce, r->n_ranks, first + i);
     if (got == wanted) continue;
     aoth_rank_fail(r, "%s, %s of %llu %s: element %llu is %g, not %g", doing, reductions[reduce], (unsigned long long)n,
                    aot_dtype_name(b->dtype), (unsigned long long)i, got, wanted);
@@ -157,7 +157,7 @@ static int are_nan_reduced(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
   const int is_dropped =
       (r->f->head.flags & AOT_COMMUNICATOR_DROPS_NAN) != 0 && (reduce == AOT_REDUCE_MAX || reduce == AOT_REDUCE_MIN);
   for (uint64_t i = 0; i < N_ELEMENTS; i++) {
-    const double got = aoth_tensor_load(b->dtype, b->to + i * b->size);
+    const double got = kit_element_load(b->dtype, b->to + i * b->size);
     int n_numbers = 0;
     double wanted = NAN;
     for (uint32_t k = 0; k < r->n_ranks; k++) {
@@ -183,7 +183,7 @@ static int reduces_nan(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
   const uint64_t nbytes = N_ELEMENTS * b->size;
   if (!aot_dtype_is_float(b->dtype)) return 1;
   for (uint64_t i = 0; i < N_ELEMENTS; i++)
-    aoth_tensor_store(b->dtype, b->from + i * b->size,
+    kit_element_store(b->dtype, b->from + i * b->size,
                       is_nan_at(r->rank, r->n_ranks, i) ? NAN : number(reduce, r->rank, i));
   return aoth_rank_went(r, aoth_rank_collect(r, r->group, c, b->to, nbytes, b->from, nbytes), "all_reduce") &&
          are_nan_reduced(r, b, reduce);
@@ -197,7 +197,7 @@ static int reduces(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
     const uint64_t n = counts[k];
     const int in_place = k == 2;
     for (uint64_t i = 0; i < n; i++)
-      aoth_tensor_store(b->dtype, (in_place ? b->to : b->from) + i * b->size, number(reduce, r->rank, i));
+      kit_element_store(b->dtype, (in_place ? b->to : b->from) + i * b->size, number(reduce, r->rank, i));
     const aot_status_t status =
         aoth_rank_collect(r, r->group, c, b->to, n * b->size, in_place ? b->to : b->from, n * b->size);
     if (!aoth_rank_went(r, status, "all_reduce") || !are_reduced(r, b, reduce, 0, n, "all_reduce")) return 0;
@@ -205,7 +205,7 @@ static int reduces(aoth_rank_t *r, const numbers_t *b, int32_t reduce) {
   if (!reduces_nan(r, b, reduce)) return 0;
   c.kind = AOT_COLLECTIVE_REDUCE_SCATTER;
   for (uint64_t i = 0; i < N_ELEMENTS * r->n_ranks; i++)
-    aoth_tensor_store(b->dtype, b->from + i * b->size, number(reduce, r->rank, i));
+    kit_element_store(b->dtype, b->from + i * b->size, number(reduce, r->rank, i));
   const uint64_t nbytes = N_ELEMENTS * b->size;
   return aoth_rank_went(r, aoth_rank_collect(r, r->group, c, b->to, nbytes, b->from, nbytes * r->n_ranks),
                         "reduce_scatter") &&

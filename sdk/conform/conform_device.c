@@ -1,7 +1,7 @@
 /* Rules of devices as wholes: what they report themselves, threads, their end. */
 #include <sdk/conform/conform_tried_device.h>
 
-#include <base/trace.h>
+#include <base/clock.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sdk/conform/conform_host.h>

@@ -18,14 +18,14 @@ static int use_once(aoth_trial_t *t, void *self) {
 /* A load whose session memory is freed, too. */
 static int use_in_own_session(aoth_trial_t *t, void *self) {
   aoth_session_t *s = t->s;
-  aoth_arena_t *arena = s->arena, *own = aoth_arena_create();
+  kit_arena_t *arena = s->arena, *own = kit_arena_create();
   if (!own) return 0;
   s->arena = s->ctx.session = s->report.arena = own;
   s->about = NULL;
   const int ok = use_once(t, self);
   s->arena = s->ctx.session = s->report.arena = arena;
   s->about = NULL;
-  aoth_arena_destroy(own);
+  kit_arena_destroy(own);
   return ok;
 }
 

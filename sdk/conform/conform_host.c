@@ -188,9 +188,9 @@ static void replace_edits(aot_edit_api_t *e) {
 
 /* ---- the table ---- */
 
-int aoth_hostile_install(aoth_plugin_t *p, aoth_arena_t *arena) {
-  aot_graph_api_t *graph = aoth_arena_copy(arena, sizeof(void *), p->host->graph, sizeof *graph);
-  aot_edit_api_t *edit = aoth_arena_copy(arena, sizeof(void *), p->host->edit, sizeof *edit);
+int aoth_hostile_install(aoth_plugin_t *p, kit_arena_t *arena) {
+  aot_graph_api_t *graph = kit_arena_copy(arena, sizeof(void *), p->host->graph, sizeof *graph);
+  aot_edit_api_t *edit = kit_arena_copy(arena, sizeof(void *), p->host->edit, sizeof *edit);
   if (!graph || !edit) return 0;
   hostile.real = *p->host;
   hostile.what = 0;

@@ -12,7 +12,7 @@
 #define AOTH_HOSTILE_CANCELLED 4 /* from the n-th question on, the run is cancelled */
 
 /* Before the unit is created. In a child: it stays so. 0: no memory. */
-int aoth_hostile_install(aoth_plugin_t *p, aoth_arena_t *arena);
+int aoth_hostile_install(aoth_plugin_t *p, kit_arena_t *arena);
 /* From now on the n-th call (from 0) of that sort fails; what 0: none does. */
 void aoth_hostile_arm(int what, uint64_t n);
 /* Has the plugin requested the extension since then? */

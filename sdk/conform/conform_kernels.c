@@ -12,7 +12,7 @@
 #include <compiler/decompose.h>
 #include <compiler/opsets.h>
 #include <sandbox/session.h>
-#include <base/trace.h>
+#include <base/clock.h>
 #include <pthread.h>
 #include <step/tensor.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void fill_tensor(const aoth_tensor_t *x, uint32_t seed) {
   aoth_walk_t w;
   uint32_t i = seed;
   for (aoth_walk_begin(&w, x, NULL); w.left > 0; aoth_walk_next(&w), i++)
-    aoth_tensor_store(x->dtype, w.at[0], aot_dtype_is_float(x->dtype) ? (i * 37 % 19) * 0.25 - 1.5 : i % 2);
+    kit_element_store(x->dtype, w.at[0], aot_dtype_is_float(x->dtype) ? (i * 37 % 19) * 0.25 - 1.5 : i % 2);
 }
 
 /* What lies otherwise than row by row: all tensors, or one, results counted after arguments. */
@@ -470,7 +470,7 @@ void aoth_rule_functional_forms(aoth_trial_t *t) {
 static aot_status_t take_apart(void *self, aoth_session_t *s) {
   aot_prog_t *p = s->now.prog;
   const aot_node_t n = aoth_graph_first(p, aoth_graph_graph_find(p, AOT_GRAPH_FORWARD));
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aoth_stage_t stage;
   int done = 0;
   (void)self;
@@ -552,11 +552,11 @@ static void compare_along(aoth_trial_t *t, uint32_t way, uint32_t tensor, const 
   }
   if (grad)
     for (aoth_walk_begin(&w, grad, own); w.left > 0; aoth_walk_next(&w)) {
-      const double term = aoth_tensor_load(grad->dtype, w.at[0]) * aoth_tensor_load(own->dtype, w.at[1]);
+      const double term = kit_element_load(grad->dtype, w.at[0]) * kit_element_load(own->dtype, w.at[1]);
       sum += term;
       size += fabs(term);
     }
-  const double up = aoth_tensor_load(more->dtype, more->data), down = aoth_tensor_load(less->dtype, less->data);
+  const double up = kit_element_load(more->dtype, more->data), down = kit_element_load(less->dtype, less->data);
   const double found = (up - down) / (2 * step_of(way)), near = aoth_call_is_f64(way) ? 1e-5 : 3e-2;
   const double rounded = aoth_call_is_f64(way) ? 1e-10 : 1e-5; /* of the losses, divided by the step */
   const double most = near * (size + fabs(found)) + rounded * (fabs(up) + fabs(down)) / step_of(way) + 1e-9;

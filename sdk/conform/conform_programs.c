@@ -16,18 +16,18 @@ static const char *const dtypes[] = {
 };
 #define N_DTYPES (sizeof dtypes / sizeof *dtypes)
 
-static const char *joined(aoth_arena_t *arena, const char *a, const char *between, const char *b) {
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "%s%s%s", a, between, b);
-  const char *kept = aoth_arena_text(arena, t.data ? t.data : "", t.size);
-  aoth_text_deinit(&t);
+static const char *joined(kit_arena_t *arena, const char *a, const char *between, const char *b) {
+  kit_text_t t = {0};
+  kit_text_f(&t, "%s%s%s", a, between, b);
+  const char *kept = kit_arena_text(arena, t.data ? t.data : "", t.size);
+  kit_text_deinit(&t);
   return kept ? kept : "";
 }
 
 /* "dtype-each.ir": its class is what precedes the first '-'. */
-static void add_file(aoth_conform_programs_t *out, const char *file, aoth_arena_t *arena) {
+static void add_file(aoth_conform_programs_t *out, const char *file, kit_arena_t *arena) {
   const size_t n_name = strlen(file) - strlen(".ir"), n_class = strcspn(file, "-.");
-  const char *class = aoth_arena_text(arena, file, n_class), *name = aoth_arena_text(arena, file, n_name);
+  const char *class = kit_arena_text(arena, file, n_class), *name = kit_arena_text(arena, file, n_name);
   const int has_dtypes = strncmp(file, "dtype-", 6) == 0;
   for (size_t i = 0; i < (has_dtypes ? N_DTYPES : 1) && out->n < AOTH_MOST_CONFORM_PROGRAMS; i++)
     out->rows[out->n++] = (aoth_conform_program_t){
@@ -40,7 +40,7 @@ static void add_file(aoth_conform_programs_t *out, const char *file, aoth_arena_
     };
 }
 
-aot_status_t aoth_conform_programs_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_conform_programs_t *out) {
+aot_status_t aoth_conform_programs_find(kit_arena_t *arena, aoth_sink_t *sink, aoth_conform_programs_t *out) {
   struct dirent **rows = NULL;
   char *exe = aoth_own_file(arena);
   for (int cut = 0; exe && cut < 2; cut++) { /* PREFIX/bin/aothost */
@@ -77,22 +77,22 @@ aot_status_t aoth_conform_programs_add(aoth_conform_programs_t *p, const char *c
 }
 
 /* A piece of the text with `$T` and, of a repeated line, '#' and '+' filled in. */
-static void fill(const char *at, const char *end, const char *dtype, long k, aoth_text_t *out) {
+static void fill(const char *at, const char *end, const char *dtype, long k, kit_text_t *out) {
   for (; at < end; at++) {
-    if (dtype && *at == '$' && at + 1 < end && at[1] == 'T') aoth_text_z(out, dtype), at++;
-    else if (k >= 0 && *at == '#') aoth_text_f(out, "%ld", k);
-    else if (k >= 0 && *at == '+') aoth_text_f(out, "%ld", k + 1);
-    else aoth_text_add(out, at, 1);
+    if (dtype && *at == '$' && at + 1 < end && at[1] == 'T') kit_text_z(out, dtype), at++;
+    else if (k >= 0 && *at == '#') kit_text_f(out, "%ld", k);
+    else if (k >= 0 && *at == '+') kit_text_f(out, "%ld", k + 1);
+    else kit_text_add(out, at, 1);
   }
 }
 
-const char *aoth_conform_program_text(const aoth_conform_program_t *p, aoth_arena_t *arena, aoth_sink_t *sink,
+const char *aoth_conform_program_text(const aoth_conform_program_t *p, kit_arena_t *arena, aoth_sink_t *sink,
                                       size_t *out_size) {
   static const char repeat[] = "\n; repeat ", stop[] = "; end\n";
   aoth_map_t map;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   if (aoth_file_map(p->path, sink, &map) != AOT_OK) return NULL;
-  char *all = aoth_arena_text(arena, map.data, (size_t)map.nbytes), *at = all;
+  char *all = kit_arena_text(arena, map.data, (size_t)map.nbytes), *at = all;
   aoth_file_unmap(&map);
   for (char *begin; at && (begin = strstr(at, repeat));) {
     char *count = begin + strlen(repeat), *body = strchr(count, '\n'), *end = body ? strstr(body, stop) : NULL;
@@ -102,9 +102,9 @@ const char *aoth_conform_program_text(const aoth_conform_program_t *p, aoth_aren
     at = end + strlen(stop);
   }
   if (at) fill(at, at + strlen(at), p->dtype, -1, &text);
-  const char *kept = all && !text.failed ? aoth_arena_text(arena, text.data ? text.data : "", text.size) : NULL;
+  const char *kept = all && !text.failed ? kit_arena_text(arena, text.data ? text.data : "", text.size) : NULL;
   *out_size = text.size;
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   if (!kept)
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "conform.memory", "no memory for the text of %s", p->name);
   return kept;

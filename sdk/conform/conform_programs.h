@@ -9,7 +9,7 @@
 #define AOTH_CONFORM_PROGRAMS_H
 
 #include <aot/status.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <base/sink.h>
 
 #define AOTH_MOST_CONFORM_PROGRAMS 256u
@@ -28,12 +28,12 @@ typedef struct aoth_conform_programs {
 } aoth_conform_programs_t;
 
 /* Next to the program's own folder: PREFIX/bin, PREFIX/share. AOT_E_NOT_FOUND: reported. */
-aot_status_t aoth_conform_programs_find(aoth_arena_t *arena, aoth_sink_t *sink, aoth_conform_programs_t *out);
+aot_status_t aoth_conform_programs_find(kit_arena_t *arena, aoth_sink_t *sink, aoth_conform_programs_t *out);
 /* The user's own files before them, of class plain. AOT_E_NOT_FOUND: reported. */
 aot_status_t aoth_conform_programs_add(aoth_conform_programs_t *p, const char *const *paths, uint32_t n,
                                        aoth_sink_t *sink);
 /* The text, in the arena; NULL: it cannot be read, reported. */
-const char *aoth_conform_program_text(const aoth_conform_program_t *p, aoth_arena_t *arena, aoth_sink_t *sink,
+const char *aoth_conform_program_text(const aoth_conform_program_t *p, kit_arena_t *arena, aoth_sink_t *sink,
                                       size_t *out_size);
 
 #endif

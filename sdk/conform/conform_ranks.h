@@ -19,7 +19,7 @@ typedef struct aoth_rank {
   uint64_t patience_ns;
   const aot_communicator_t *f, *c; /* the unit's functions, and what they are handed: itself */
   aoth_instance_t unit;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aot_ctx_t ctx; /* of the calls: hears what they report; over its own arena */
   aot_group_t *group;
   uint32_t n_joined; /* groups so far: each has its place, and all ranks count alike */

@@ -73,13 +73,13 @@ void aoth_rule_same_results(aoth_trial_t *t) {
   aoth_backend_run_deinit(&r);
 }
 
-static int are_equal(const aoth_text_t *a, const aoth_text_t *b) {
+static int are_equal(const kit_text_t *a, const kit_text_t *b) {
   return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
 void aoth_rule_deterministic(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, NULL, t->number);
-  aoth_text_t first = {0}, second = {0};
+  kit_text_t first = {0}, second = {0};
   if (!p) {
     aoth_trial_none(t);
     return;
@@ -91,8 +91,8 @@ void aoth_rule_deterministic(aoth_trial_t *t) {
     if (t->end == AOTH_CONFORM_PASSED && !are_equal(&first, &second))
       aoth_trial_end(t, AOTH_CONFORM_FAILED, "the second program is another one than the first");
   }
-  aoth_text_deinit(&first);
-  aoth_text_deinit(&second);
+  kit_text_deinit(&first);
+  kit_text_deinit(&second);
 }
 
 /* ---- 216: edits ---- */
@@ -179,7 +179,7 @@ void aoth_rule_cancelled(aoth_trial_t *t) {
 void aoth_rule_two_units(aoth_trial_t *t) {
   const aoth_conform_program_t *p = aoth_trial_nth(t, "plain", t->number);
   aoth_instance_t other;
-  aoth_text_t alone = {0}, again = {0}, beside = {0};
+  kit_text_t alone = {0}, again = {0}, beside = {0};
   if (!p) {
     aoth_trial_none(t);
     return;
@@ -196,9 +196,9 @@ void aoth_rule_two_units(aoth_trial_t *t) {
     if (t->end == AOTH_CONFORM_PASSED && !are_equal(&alone, &beside))
       aoth_trial_end(t, AOTH_CONFORM_FAILED, "beside another one it makes another program");
   }
-  aoth_text_deinit(&alone);
-  aoth_text_deinit(&again);
-  aoth_text_deinit(&beside);
+  kit_text_deinit(&alone);
+  kit_text_deinit(&again);
+  kit_text_deinit(&beside);
 }
 
 /* ---- the first program, in odd surroundings ---- */

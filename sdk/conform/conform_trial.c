@@ -36,8 +36,8 @@ void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size) {
   aoth_first_error(aoth_sink_text(t->s->config.sink), out, size);
 }
 
-void aoth_trial_hear(const aoth_trial_t *t, aoth_arena_t **arena, aot_ctx_t *out) {
-  if (!*arena) *arena = aoth_arena_create();
+void aoth_trial_hear(const aoth_trial_t *t, kit_arena_t **arena, aot_ctx_t *out) {
+  if (!*arena) *arena = kit_arena_create();
   *out = t->s->ctx;
   out->prog = NULL;
   out->session = out->graph = out->scratch = *arena;

@@ -61,7 +61,7 @@ int aoth_trial_judge(aoth_trial_t *t, aot_status_t status);
 void aoth_trial_complaint(const aoth_trial_t *t, char *out, size_t size);
 /* A context to call a unit with, of one thread: from here on nothing has been reported. Its arena, NULL at first, and
  * what was heard so far go with the trial's process. */
-void aoth_trial_hear(const aoth_trial_t *t, aoth_arena_t **arena, aot_ctx_t *out);
+void aoth_trial_hear(const aoth_trial_t *t, kit_arena_t **arena, aot_ctx_t *out);
 
 /* What `act` does, in odd surroundings; conform_unit.c. */
 void aoth_trial_with_options(aoth_trial_t *t, void (*act)(aoth_trial_t *t));

@@ -10,7 +10,7 @@
 typedef struct aoth_tried {
   aoth_trial_t *t;
   const aot_device_t *f, *self; /* its functions, and what they are handed: itself */
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aot_ctx_t ctx; /* of the calls: hears what they report; over its own arena */
   aot_queue_t *one, *two;
   aot_timeline_t *line;

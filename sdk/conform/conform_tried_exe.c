@@ -87,7 +87,7 @@ int aoth_tried_drop(aoth_tried_exe_t *x) {
   aoth_instance_destroy(x->t->s, x->t->stage, &x->unit);
   if (x->device_unit.unit) aoth_instance_destroy(x->t->s, &x->device_stage, &x->device_unit);
   aoth_sink_destroy(x->ctx.sink);
-  aoth_arena_destroy(x->arena);
+  kit_arena_destroy(x->arena);
   return ok;
 }
 
@@ -117,7 +117,7 @@ static void fill(const aoth_tensor_t *x, uint32_t seed) {
   aoth_walk_t w;
   uint32_t i = seed * 7;
   for (aoth_walk_begin(&w, x, NULL); w.left > 0; aoth_walk_next(&w), i++)
-    aoth_tensor_store(x->dtype, w.at[0], aot_dtype_is_float(x->dtype) ? (i * 37 % 41) * 0.0625 - 1.25 : i % 2);
+    kit_element_store(x->dtype, w.at[0], aot_dtype_is_float(x->dtype) ? (i * 37 % 41) * 0.0625 - 1.25 : i % 2);
 }
 
 /* On the device, with the contents of the host's copy. */
@@ -234,7 +234,7 @@ static int64_t first_difference(const aoth_tensor_t *a, const aoth_tensor_t *b) 
   int64_t i = 0;
   for (aoth_walk_begin(&w, a, b); w.left > 0; aoth_walk_next(&w), i++) {
     if (memcmp(w.at[0], w.at[1], (size_t)aot_dtype_size(a->dtype)) == 0) continue;
-    const double x = aoth_tensor_load(a->dtype, w.at[0]), y = aoth_tensor_load(b->dtype, w.at[1]);
+    const double x = kit_element_load(a->dtype, w.at[0]), y = kit_element_load(b->dtype, w.at[1]);
     if (!aot_dtype_is_float(a->dtype) || !(fabs(x - y) <= NEAR * (1 + fabs(y)))) return i;
   }
   return -1;

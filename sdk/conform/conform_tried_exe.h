@@ -14,7 +14,7 @@ typedef struct aoth_tried_exe {
   aoth_instance_t unit, device_unit; /* device_unit: none on the host */
   aoth_stage_t device_stage;
   const aot_device_t *device;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aot_ctx_t ctx; /* hears what calls report */
   const aot_exe_t *self;
   aot_exe_t exe; /* imported */

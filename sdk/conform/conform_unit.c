@@ -10,7 +10,7 @@
 #include <config/pipeline.h>
 #include <plugin/load.h>
 #include <process/process_state.h>
-#include <base/trace.h>
+#include <base/clock.h>
 #include <string.h>
 #include <time.h>
 #include <sdk/conform/conform_host.h>
@@ -173,7 +173,7 @@ void aoth_trial_leaves_nothing(aoth_trial_t *t, int (*act)(aoth_trial_t *t, void
 /* A life whose session memory is freed, too: what stays is what the unit forgot. */
 static int live_in_own_session(aoth_trial_t *t, void *unused) {
   aoth_session_t *s = t->s;
-  aoth_arena_t *arena = s->arena, *own = aoth_arena_create();
+  kit_arena_t *arena = s->arena, *own = kit_arena_create();
   (void)unused;
   if (!own) return 0;
   s->arena = s->ctx.session = s->report.arena = own;
@@ -181,7 +181,7 @@ static int live_in_own_session(aoth_trial_t *t, void *unused) {
   const int lived = live_once(t, t->stage);
   s->arena = s->ctx.session = s->report.arena = arena;
   s->about_unit = NULL;
-  aoth_arena_destroy(own);
+  kit_arena_destroy(own);
   return lived;
 }
 
@@ -192,13 +192,13 @@ void aoth_rule_created_often(aoth_trial_t *t) {
 }
 
 void aoth_trial_keeps_surroundings(aoth_trial_t *t, void (*act)(aoth_trial_t *t)) {
-  aoth_text_t what = {0};
+  kit_text_t what = {0};
   aoth_process_state_t *state = aoth_process_state_record();
   if (!state) return;
   act(t);
   if (t->end <= AOTH_CONFORM_REFUSED && aoth_process_state_differs(state, &what))
     aoth_trial_end(t, AOTH_CONFORM_FAILED, "it left %s", what.data ? what.data : "something");
-  aoth_text_deinit(&what);
+  kit_text_deinit(&what);
   aoth_process_state_destroy(state);
 }
 

@@ -97,7 +97,7 @@ static void check_xml(const char *text) {
 
 static void names_cannot_break_out(void **state) {
   fixture_t w;
-  aoth_text_t svg = {0};
+  kit_text_t svg = {0};
   (void)state;
   make(&w, 40, 60, "</title><script>alert('&\"')</script>]]>");
   const aoth_memory_report_t r = {
@@ -112,14 +112,14 @@ static void names_cannot_break_out(void **state) {
   /* the page's own comes first */
   assert_ptr_equal(strstr(svg.data, "<script>"), strstr(svg.data, "<script>\n(function()"));
   assert_null(strstr(svg.data, "alert('"));
-  aoth_text_deinit(&svg);
+  kit_text_deinit(&svg);
   drop(&w);
 }
 
 static void files_are_bounded_and_keep_the_maximum(void **state) {
   fixture_t w[5];
   aoth_memory_view_t views[5];
-  aoth_text_t svg = {0};
+  kit_text_t svg = {0};
   (void)state;
   for (int k = 0; k < 5; k++) {
     make(&w[k], 100000, 30000, "%value of a long name that is not too long");
@@ -135,14 +135,14 @@ static void files_are_bounded_and_keep_the_maximum(void **state) {
     if (views[0].alive[t] > most) most = views[0].alive[t];
   }
   assert_int_equal(most, views[0].peak_alive);
-  aoth_text_deinit(&svg);
+  kit_text_deinit(&svg);
   for (int k = 0; k < 5; k++) drop(&w[k]);
 }
 
 static void nothing_to_draw_is_no_failure(void **state) {
   fixture_t w;
-  aoth_text_t text = {0};
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_text_t text = {0};
+  kit_arena_t *arena = kit_arena_create();
   (void)state;
   for (uint64_t n = 0; n < 3; n++) { /* no step; a step and no buffer; two of each */
     make(&w, n ? n : 1, n > 1 ? 2 : 0, "x");
@@ -154,8 +154,8 @@ static void nothing_to_draw_is_no_failure(void **state) {
     assert_int_equal(aoth_memory_print(&r, arena, &text), AOT_OK);
     drop(&w);
   }
-  aoth_text_deinit(&text);
-  aoth_arena_destroy(arena);
+  kit_text_deinit(&text);
+  kit_arena_destroy(arena);
 }
 
 static void modules_are_grouped_as_deep_as_fits(void **state) {
@@ -163,7 +163,7 @@ static void modules_are_grouped_as_deep_as_fits(void **state) {
   aoth_holder_t holders[7];
   uint32_t largest[7], n;
   aoth_module_share_t *rows;
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   (void)state;
   for (uint32_t i = 0; i < 7; i++) {
     holders[i] = (aoth_holder_t){.kind = 1, .nbytes = 10 + i, .module = modules[i]};
@@ -179,7 +179,7 @@ static void modules_are_grouped_as_deep_as_fits(void **state) {
   assert_string_equal(rows[0].module, "h");
   assert_int_equal(aoth_memory_by_module(&v, 7, arena, &rows, &n), AOT_OK);
   assert_int_equal(n, 7);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
 }
 
 int main(void) {

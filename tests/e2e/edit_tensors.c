@@ -28,7 +28,7 @@ static void change(aoth_tensor_t *t, double factor, double number) {
   memcpy(copy, t->data, (size_t)t->nbytes);
   t->data = copy;
   for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w))
-    aoth_tensor_store(t->dtype, w.at[0], factor * aoth_tensor_load(t->dtype, w.at[0]) + number);
+    kit_element_store(t->dtype, w.at[0], factor * kit_element_load(t->dtype, w.at[0]) + number);
 }
 
 static void ones(rows_t *r, const char *key, const char *sizes) {

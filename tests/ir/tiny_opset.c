@@ -204,8 +204,8 @@ const aot_opset_t *tiny_opset(void) {
 void world_init(fixture_t *w) {
   memset(w, 0, sizeof *w);
   w->ops = aoth_ops_create();
-  w->session = aoth_arena_create();
-  w->scratch = aoth_arena_create();
+  w->session = kit_arena_create();
+  w->scratch = kit_arena_create();
   w->sink = aoth_sink_create(NULL);
   assert_int_equal(aoth_ops_add(w->ops, tiny_opset(), "tiny", w->sink), AOT_OK);
   w->ctx.sink = w->sink;
@@ -220,8 +220,8 @@ void world_deinit(fixture_t *w) {
   aoth_prog_destroy(w->p);
   aoth_ops_destroy(w->ops);
   aoth_sink_destroy(w->sink);
-  aoth_arena_destroy(w->session);
-  aoth_arena_destroy(w->scratch);
+  kit_arena_destroy(w->session);
+  kit_arena_destroy(w->scratch);
 }
 
 void world_reset(fixture_t *w) {
@@ -235,7 +235,7 @@ void world_reset(fixture_t *w) {
 aot_status_t world_parse(fixture_t *w, const char *text) { return aoth_parse(w->p, "test.ir", text, strlen(text)); }
 
 char *world_print(fixture_t *w) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   aoth_print(w->p, &t);
   assert_false(t.failed);
   return t.data;

@@ -10,7 +10,7 @@ const aot_opset_t *tiny_opset(void);
 typedef struct fixture {
   aoth_ops_t *ops;
   aoth_sink_t *sink;
-  aoth_arena_t *session, *scratch;
+  kit_arena_t *session, *scratch;
   aot_ctx_t ctx;
   aot_prog_t *p;
 } fixture_t;

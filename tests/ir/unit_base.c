@@ -1,9 +1,9 @@
 /* The host's floor: arenas, text, nearest words, the diagnostic sink, files. */
 #include <aot/inline.h>
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <base/file.h>
 #include <base/sink.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,25 +17,25 @@
 #include <cmocka.h>
 
 static void arenas_hand_out_zeros(void **state) {
-  aoth_arena_t *a = aoth_arena_create();
+  kit_arena_t *a = kit_arena_create();
   (void)state;
   for (int round = 0; round < 3; round++) {
     for (size_t size = 0; size < 300000; size = size * 2 + 1) {
       size_t align = (size_t)1 << (size % 7);
-      unsigned char *p = aoth_arena_alloc(a, align, size);
+      unsigned char *p = kit_arena_alloc(a, align, size);
       assert_non_null(p);
       assert_int_equal((uintptr_t)p % align, 0);
       for (size_t i = 0; i < size; i++) assert_int_equal(p[i], 0);
       memset(p, 0xff, size); /* what a reset must not show again */
     }
-    aoth_arena_reset(a);
-    assert_int_equal(aoth_arena_nbytes(a), 0);
+    kit_arena_reset(a);
+    assert_int_equal(kit_arena_nbytes(a), 0);
   }
-  assert_null(aoth_arena_alloc(a, 8, SIZE_MAX - 64));
-  assert_null(aoth_arena_alloc(a, 3, 8));
-  assert_string_equal(aoth_arena_text(a, "abcdef", 3), "abc");
-  aoth_arena_destroy(a);
-  aoth_arena_destroy(NULL);
+  assert_null(kit_arena_alloc(a, 8, SIZE_MAX - 64));
+  assert_null(kit_arena_alloc(a, 3, 8));
+  assert_string_equal(kit_arena_text(a, "abcdef", 3), "abc");
+  kit_arena_destroy(a);
+  kit_arena_destroy(NULL);
 }
 
 static void doubles_read_back(void **state) {
@@ -58,55 +58,55 @@ static void doubles_read_back(void **state) {
   uint64_t seed = 88172645463325252u;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    aoth_text_t t = {0};
-    aoth_text_double(&t, cases[i].d);
+    kit_text_t t = {0};
+    kit_text_double(&t, cases[i].d);
     assert_string_equal(t.data, cases[i].text);
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
   }
   for (int i = 0; i < 2000; i++) {
     double d, back;
-    aoth_text_t t = {0};
+    kit_text_t t = {0};
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     memcpy(&d, &seed, sizeof d);
     if (!isfinite(d)) continue;
-    aoth_text_double(&t, d);
+    kit_text_double(&t, d);
     back = strtod(t.data, NULL);
     assert_memory_equal(&d, &back, sizeof d);
-    aoth_text_deinit(&t);
+    kit_text_deinit(&t);
   }
 }
 
 static void text_grows_and_escapes(void **state) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   (void)state;
-  aoth_text_i64(&t, INT64_MIN);
-  aoth_text_f(&t, "|%s|%d|", "x", 7);
+  kit_text_i64(&t, INT64_MIN);
+  kit_text_f(&t, "|%s|%d|", "x", 7);
   assert_string_equal(t.data, "-9223372036854775808|x|7|");
   char longer[500];
   memset(longer, 'y', sizeof longer - 1);
   longer[499] = 0;
-  aoth_text_f(&t, "%s", longer);
+  kit_text_f(&t, "%s", longer);
   assert_int_equal(t.size, 25 + 499);
   assert_int_equal(strlen(t.data), t.size);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   const aot_str_t odd = {"a\"\\\n\x01\xc3\xa4\xff", 8};
-  aoth_text_json(&t, odd);
+  kit_text_json(&t, odd);
   assert_string_equal(t.data, "\"a\\\"\\\\\\n\\u0001\xc3\xa4\\ufffd\"");
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 static void the_nearest_word(void **state) {
   const aot_str_t words[] = {AOT_STR_INIT("memory-budget"), AOT_STR_INIT("recompute"), AOT_STR_INIT("steps"),
                              AOT_STR_INIT("lr")};
   (void)state;
-  assert_int_equal(aoth_nearest(aot_str("memory-budgte"), words, 4), 0); /* a swap is one slip */
-  assert_int_equal(aoth_nearest(aot_str("memorybudget"), words, 4), 0);
-  assert_int_equal(aoth_nearest(aot_str("stps"), words, 4), 2);
-  assert_int_equal(aoth_nearest(aot_str("rl"), words, 4), 3);
-  assert_int_equal(aoth_nearest(aot_str("optimizer"), words, 4), -1);
-  assert_int_equal(aoth_nearest(aot_str("x"), words, 4), -1);
-  assert_int_equal(aoth_nearest(aot_str(""), words, 4), -1);
-  assert_int_equal(aoth_nearest(aot_str("steps"), words, 0), -1);
+  assert_int_equal(kit_nearest(aot_str("memory-budgte"), words, 4), 0); /* a swap is one slip */
+  assert_int_equal(kit_nearest(aot_str("memorybudget"), words, 4), 0);
+  assert_int_equal(kit_nearest(aot_str("stps"), words, 4), 2);
+  assert_int_equal(kit_nearest(aot_str("rl"), words, 4), 3);
+  assert_int_equal(kit_nearest(aot_str("optimizer"), words, 4), -1);
+  assert_int_equal(kit_nearest(aot_str("x"), words, 4), -1);
+  assert_int_equal(kit_nearest(aot_str(""), words, 4), -1);
+  assert_int_equal(kit_nearest(aot_str("steps"), words, 0), -1);
 }
 
 static void reports_have_place_caret_and_notes(void **state) {
@@ -319,15 +319,15 @@ static void only_regular_files_are_read(void **state) {
   assert_int_equal(mkfifo(path, 0600), 0);
   assert_int_equal(aoth_file_map(path, s, &map), AOT_E_INVALID);
   assert_non_null(strstr(aoth_sink_text(s), "it is a named pipe, not a regular file"));
-  assert_int_equal(aoth_file_open(path, AOTH_OPEN_PIPE, &st, &why), -1);
+  assert_int_equal(kit_file_open(path, KIT_OPEN_PIPE, &st, &why), -1);
   assert_null(aoth_writer_begin(path, s));
   assert_non_null(strstr(aoth_sink_text(s), "it is a named pipe that no process reads"));
   assert_int_equal(aoth_file_map("/dev/zero", s, &map), AOT_E_INVALID);
   assert_non_null(strstr(aoth_sink_text(s), "cannot read /dev/zero: it is a device, not a regular file"));
   assert_int_equal(pipe(ends), 0); /* as from a shell's <(..) */
   snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-  assert_int_equal(aoth_file_open(path, 0, &st, &why), -1);
-  const int fd = aoth_file_open(path, AOTH_OPEN_PIPE, &st, &why);
+  assert_int_equal(kit_file_open(path, 0, &st, &why), -1);
+  const int fd = kit_file_open(path, KIT_OPEN_PIPE, &st, &why);
   assert_true(fd >= 0);
   close(fd);
   close(ends[0]);
@@ -347,18 +347,18 @@ static void same_files(void **state) {
   snprintf(hard, sizeof hard, "%s/hard", dir);
   snprintf(other, sizeof other, "%s/other", dir);
   snprintf(roundabout, sizeof roundabout, "./%s/../%s/a", dir, dir);
-  assert_true(aoth_file_same(a, roundabout)); /* none of them exists yet */
-  assert_false(aoth_file_same(a, other));
+  assert_true(kit_file_same(a, roundabout)); /* none of them exists yet */
+  assert_false(kit_file_same(a, other));
   fclose(fopen(a, "w"));
   assert_int_equal(symlink("a", link_path), 0);
   assert_int_equal(link(a, hard), 0);
-  assert_true(aoth_file_same(a, roundabout));
-  assert_true(aoth_file_same(a, link_path));
-  assert_true(aoth_file_same(hard, link_path));
-  assert_false(aoth_file_same(a, other));
+  assert_true(kit_file_same(a, roundabout));
+  assert_true(kit_file_same(a, link_path));
+  assert_true(kit_file_same(hard, link_path));
+  assert_false(kit_file_same(a, other));
   fclose(fopen(other, "w"));
-  assert_false(aoth_file_same(a, other));
-  assert_false(aoth_file_same("/dev/null", "/dev/null"));
+  assert_false(kit_file_same(a, other));
+  assert_false(kit_file_same("/dev/null", "/dev/null"));
   unlink(a);
   unlink(link_path);
   unlink(hard);

@@ -409,7 +409,7 @@ static void journals_nest(void **state) {
 static void the_journal_prints_each_edit(void **state) {
   fixture_t w;
   aot_value_t v;
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   (void)state;
   begin(&w);
   aot_value_t x = value_named(&w, "x"), y = value_named(&w, "y");
@@ -421,7 +421,7 @@ static void the_journal_prints_each_edit(void **state) {
   assert_non_null(strstr(t.data, "node_create 4: %7 : f32[4] = tiny.add.Tensor %y, %y\n"));
   assert_non_null(strstr(t.data, "note node 4 tiny.add.Tensor: because\n"));
   assert_non_null(strstr(t.data, "uses_replace value 1 by value 2, 3 uses\n"));
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   world_deinit(&w);
 }
 
@@ -562,17 +562,17 @@ static void random_edit(fixture_t *w) {
 }
 
 /* What printing does not show: ids, and the order of use lists. */
-static void print_internals(fixture_t *w, aoth_text_t *out) {
+static void print_internals(fixture_t *w, kit_text_t *out) {
   aot_prog_t *p = w->p;
   aot_node_t users[64];
-  aoth_text_f(out, "%u %u %u %u %u %u\n", aoth_graph_n_graphs(p), aoth_graph_n_nodes(p), aoth_graph_n_values(p),
-              aoth_graph_n_symbols(p), aoth_exprs_count(p), aoth_graph_n_leaves(p));
+  kit_text_f(out, "%u %u %u %u %u %u\n", aoth_graph_n_graphs(p), aoth_graph_n_nodes(p), aoth_graph_n_values(p),
+             aoth_graph_n_symbols(p), aoth_exprs_count(p), aoth_graph_n_leaves(p));
   for (aot_value_t v = {1}; v.id < aoth_graph_n_values(p); v.id++) {
     uint32_t n = aoth_graph_users(p, v, users, 64);
-    aoth_text_f(out, "%u:%u/%u@%u", v.id, aoth_graph_n_uses(p, v), aoth_graph_value_index(p, v),
-                aoth_graph_value_graph(p, v).id);
-    for (uint32_t i = 0; i < n; i++) aoth_text_f(out, " %u", users[i].id);
-    aoth_text_z(out, "\n");
+    kit_text_f(out, "%u:%u/%u@%u", v.id, aoth_graph_n_uses(p, v), aoth_graph_value_index(p, v),
+               aoth_graph_value_graph(p, v).id);
+    for (uint32_t i = 0; i < n; i++) kit_text_f(out, " %u", users[i].id);
+    kit_text_z(out, "\n");
   }
   aoth_print(p, out);
 }
@@ -584,7 +584,7 @@ static void random_edits_are_undone(void **state) {
   begin(&w);
   aoth_sink_min(w.sink, AOT_SEVERITY_ERROR + 1);
   for (int round = 0; round < 150; round++) {
-    aoth_text_t before = {0}, after = {0};
+    kit_text_t before = {0}, after = {0};
     print_internals(&w, &before);
     aoth_journal_begin(w.p);
     for (uint32_t k = 1 + below(120); k; k--) random_edit(&w);
@@ -595,8 +595,8 @@ static void random_edits_are_undone(void **state) {
       print_internals(&w, &after);
       assert_string_equal(before.data, after.data);
     }
-    aoth_text_deinit(&before);
-    aoth_text_deinit(&after);
+    kit_text_deinit(&before);
+    kit_text_deinit(&after);
     if (round % 30 == 29) { /* not too large */
       world_reset(&w);
       assert_int_equal(world_parse(&w, base_text), AOT_OK);
@@ -607,13 +607,13 @@ static void random_edits_are_undone(void **state) {
 }
 
 /* ---- edits as data ---- */
-static void assert_same(fixture_t *w, const aoth_text_t *text, aoth_digest_t digest) {
-  aoth_text_t now = {0};
+static void assert_same(fixture_t *w, const kit_text_t *text, aoth_digest_t digest) {
+  kit_text_t now = {0};
   const aoth_digest_t d = aoth_prog_digest(w->p);
   print_internals(w, &now);
   assert_string_equal(now.data, text->data);
   assert_true(d.lo == digest.lo && d.hi == digest.hi);
-  aoth_text_deinit(&now);
+  kit_text_deinit(&now);
 }
 
 /* Out of the program, which is then as before; back into it; and into another one that is as it was before: ids, orders
@@ -623,7 +623,7 @@ static void random_edits_are_made_again(void **state) {
   (void)state;
   seed_state = 17;
   for (int round = 0; round < 100; round++) {
-    aoth_text_t before = {0}, after = {0};
+    kit_text_t before = {0}, after = {0};
     aoth_edits_t edits;
     begin(&w);
     begin(&other);
@@ -653,8 +653,8 @@ static void random_edits_are_made_again(void **state) {
     assert_int_equal(aoth_edits_replay(other.p, &edits), AOT_OK);
     assert_same(&other, &after, d_after);
     aoth_edits_deinit(&edits);
-    aoth_text_deinit(&before);
-    aoth_text_deinit(&after);
+    kit_text_deinit(&before);
+    kit_text_deinit(&after);
     world_deinit(&other);
   }
 }
@@ -695,7 +695,7 @@ static void guards_are_made_again(void **state) {
 
 static void each_edit_is_made_again(void **state) {
   fixture_t w;
-  aoth_text_t after = {0};
+  kit_text_t after = {0};
   aoth_edits_t edits;
   (void)state;
   begin(&w);
@@ -760,7 +760,7 @@ static void each_edit_is_made_again(void **state) {
     assert_string_not_equal(aoth_edit_name(kind), "?");
   assert_string_equal(aoth_edit_name(EDIT_GUARD_ADD + 1), "?");
   aoth_edits_deinit(&edits);
-  aoth_text_deinit(&after);
+  kit_text_deinit(&after);
   world_deinit(&w);
 }
 
@@ -781,7 +781,7 @@ void *__wrap_calloc(size_t n, size_t size) { return is_refused() ? NULL : __real
 void *__wrap_realloc(void *at, size_t size) { return is_refused() ? NULL : __real_realloc(at, size); }
 
 typedef struct edited {
-  aoth_text_t before, made, undone;
+  kit_text_t before, made, undone;
   aot_status_t begun;
   int is_whole;
   uint32_t n_allocations;
@@ -808,9 +808,9 @@ static void edit_without_looking(uint32_t n_fail, edited_t *out) {
 }
 
 static void edited_deinit(edited_t *e) {
-  aoth_text_deinit(&e->before);
-  aoth_text_deinit(&e->made);
-  aoth_text_deinit(&e->undone);
+  kit_text_deinit(&e->before);
+  kit_text_deinit(&e->made);
+  kit_text_deinit(&e->undone);
 }
 
 /* Whichever allocation fails: all edits are undone, and either the journal says that it is not whole or nothing was

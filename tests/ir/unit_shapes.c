@@ -23,10 +23,10 @@ static int64_t make(fixture_t *w, int32_t op, int64_t a, int64_t b) {
 }
 
 static void expect(fixture_t *w, int64_t dim, const char *text) {
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   aoth_dim_print(w->p, dim, &t);
   assert_string_equal(t.data, text);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
 }
 
 static void constants_fold(void **state) {
@@ -191,10 +191,10 @@ static void simplification_keeps_the_value(void **state) {
       values[i][k] = swap ? reference(op, y, x) : reference(op, x, y);
       int64_t got = aoth_dim_eval(w.p, dims[i], choices[k], 3);
       if (got != values[i][k]) {
-        aoth_text_t t = {0};
+        kit_text_t t = {0};
         aoth_dim_print(w.p, dims[i], &t);
         print_message("%s at choice %d: %" PRId64 ", not %" PRId64 "\n", t.data, k, got, values[i][k]);
-        aoth_text_deinit(&t);
+        kit_text_deinit(&t);
       }
       assert_int_equal(got, values[i][k]);
     }

@@ -275,14 +275,14 @@ static void deep_and_shared_expressions(void **state) {
   enum { DEPTH = 100000 };
   (void)state;
   world_init(&w);
-  aoth_text_t t = {0};
-  aoth_text_z(&t, "aot 1\nsymbol s in [1, inf] hint 2\nleaf 0 constant : f32[");
-  for (int i = 0; i < DEPTH; i++) aoth_text_z(&t, "(");
-  aoth_text_z(&t, "s");
-  for (int i = 0; i < DEPTH; i++) aoth_text_z(&t, ")");
-  aoth_text_z(&t, "]\n");
+  kit_text_t t = {0};
+  kit_text_z(&t, "aot 1\nsymbol s in [1, inf] hint 2\nleaf 0 constant : f32[");
+  for (int i = 0; i < DEPTH; i++) kit_text_z(&t, "(");
+  kit_text_z(&t, "s");
+  for (int i = 0; i < DEPTH; i++) kit_text_z(&t, ")");
+  kit_text_z(&t, "]\n");
   assert_int_equal(aoth_parse(w.p, "deep", t.data, t.size), AOT_OK);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   int64_t d = AOT_DIM_SYM + 1;
   for (int i = 0; i < 2000; i++) { /* d = d * d + d, two thousand times */
     int64_t square;

@@ -212,16 +212,16 @@ static void only_what_was_set_is_compared(void **state) {
 
 static void at_most_twenty_complaints(void **state) {
   fixture_t w;
-  aoth_text_t t = {0};
+  kit_text_t t = {0};
   (void)state;
   world_init(&w);
-  aoth_text_z(&t, "aot 1\ngraph @f forward {\n");
-  for (int i = 0; i < 50; i++) aoth_text_f(&t, "%%v%d = tiny.rand.default [4]\n", i);
-  aoth_text_z(&t, "}\n");
+  kit_text_z(&t, "aot 1\ngraph @f forward {\n");
+  for (int i = 0; i < 50; i++) kit_text_f(&t, "%%v%d = tiny.rand.default [4]\n", i);
+  kit_text_z(&t, "}\n");
   assert_int_equal(world_parse(&w, t.data), AOT_OK);
   assert_int_equal(aoth_verify(w.p, AOTH_PROP_RNG_EXPLICIT), AOT_E_INVALID);
   assert_int_equal(aoth_sink_count(w.sink, AOT_SEVERITY_ERROR), 20);
-  aoth_text_deinit(&t);
+  kit_text_deinit(&t);
   world_deinit(&w);
 }
 

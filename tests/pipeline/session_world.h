@@ -3,6 +3,7 @@
 #define SESSION_WORLD_H
 
 #include <aot/inline.h>
+#include <cli/base/bundle.h>
 #include <process/crash.h>
 #include <config/pipeline.h>
 #include <plugin/registry.h>
@@ -44,6 +45,8 @@ static inline int setup(void **state) {
       .plugin_dirs = dirs,
       .n_plugin_dirs = 2,
       .bundle_dir = w->bundle,
+      .write_bundle = aoth_bundle_write,
+      .note_lowering = aoth_bundle_lowering,
       .isolate = AOTH_ISOLATE_NONE, /* tests/faults has workers */
   };
   w->session = aoth_session_create(&config);

@@ -27,7 +27,7 @@ static void run_second_stage(fixture_t *w) { aoth_session_run_stage(w->session, 
 
 static void the_program_is_kept_as_it_was_before_the_stage(void **state) {
   fixture_t *w = *state;
-  aoth_text_t before = {0};
+  kit_text_t before = {0};
   char said[4096], kept[4096] = "";
   load(w, "TOY add mul",
        "aot: 1\nmodel: {path: m.toy}\nstages:\n  - use: toy-fuse\n  - {use: hostile, with: {how: segv}}\n");
@@ -41,7 +41,7 @@ static void the_program_is_kept_as_it_was_before_the_stage(void **state) {
   assert_true(fread(kept, 1, sizeof kept - 1, f) > 0);
   fclose(f);
   assert_string_equal(before.data, kept);
-  aoth_text_deinit(&before);
+  kit_text_deinit(&before);
 }
 
 /* ---- frames by themselves ---- */

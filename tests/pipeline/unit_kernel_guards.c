@@ -213,10 +213,10 @@ static void what_was_started_is_settled(void **state) {
   const aot_kernel_arg_t a[] = {{.kind = AOT_ARG_VALUE, .u.tensor = &tx}, {.kind = AOT_ARG_INT}};
   const aot_kernel_call_t call = {.struct_size = sizeof call, .n_args = 2, .args = a, .results = &ty, .n_results = 1};
   assert_int_equal(guarded(w, &starts)->run(guarded(w, &starts), &call), AOT_OK);
-  aoth_text_t where = {0};
+  kit_text_t where = {0};
   assert_true(aoth_kernel_guards_where(w->guards, (uintptr_t)(under_way.to + 4), &where));
   assert_non_null(strstr(where.data, "of its kernel of test.start.default"));
-  aoth_text_deinit(&where);
+  kit_text_deinit(&where);
   const uint64_t was = (uintptr_t)under_way.to;
   guarded(w, &starts)->settle(guarded(w, &starts));
   assert_int_equal(under_way.n_settled, 1);

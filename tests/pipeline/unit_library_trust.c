@@ -4,6 +4,7 @@
 #include <aothost.h>
 #include <plugin/ed25519.h>
 #include <config/pipeline.h>
+#include <cli/plugins/signing.h>
 #include <plugin/signature.h>
 #include <plugin/trust.h>
 
@@ -55,7 +56,7 @@ static void copy_plugin(void) {
 }
 
 static void test_lock(void **state) {
-  char hex[AOTH_SHA256_HEX], line[AOTH_SHA256_HEX + 32];
+  char hex[KIT_SHA256_HEX], line[KIT_SHA256_HEX + 32];
   (void)state;
   copy_plugin();
   assert_true(aoth_file_sha256("own/toy.so", hex));

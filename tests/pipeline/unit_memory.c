@@ -77,10 +77,10 @@ static void a_backend_that_crashes_is_told_by_its_name(void **state) {
 }
 
 static aot_status_t ask(fixture_t *w, uint32_t stage, aot_memory_plan_t *out) {
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   const aot_status_t status = aoth_session_memory(w->session, &w->pipeline->stages[stage], NULL, arena, out);
   if (status == AOT_OK) assert_true(out->buffers[0].nbytes == out->peak_nbytes);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return status;
 }
 

@@ -2,6 +2,7 @@
  * passes for signed. What signatures are for is in check_trust.sh. */
 #include <plugin/ed25519.h>
 #include <config/pipeline.h>
+#include <cli/plugins/signing.h>
 #include <plugin/signature.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,11 +41,11 @@ static void nothing_is_signed(void **state) {
 
 static void no_key_can_be_required(void **state) {
   (void)state;
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aoth_sink_t *sink = aoth_sink_create(NULL);
   assert_null(aoth_keys_read("key.pub", arena, sink));
   is_told(sink);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
 }
 
 static void nothing_fits(void **state) {

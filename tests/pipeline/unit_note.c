@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 typedef struct fixture {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   unsigned char *bytes; /* of the toy plugin */
   size_t size;
 } fixture_t;
@@ -24,14 +24,14 @@ static int setup(void **state) {
   w->bytes = malloc(w->size);
   memcpy(w->bytes, map.data, w->size);
   aoth_file_unmap(&map);
-  w->arena = aoth_arena_create();
+  w->arena = kit_arena_create();
   *state = w;
   return 0;
 }
 
 static int teardown(void **state) {
   fixture_t *w = *state;
-  aoth_arena_destroy(w->arena);
+  kit_arena_destroy(w->arena);
   free(w->bytes);
   free(w);
   return 0;
@@ -91,7 +91,7 @@ static aot_status_t read_exact(const fixture_t *w, const unsigned char *bytes, s
   const char *why = NULL;
   unsigned char *exact = malloc(size ? size : 1);
   memcpy(exact, bytes, size);
-  aoth_arena_reset(w->arena);
+  kit_arena_reset(w->arena);
   const aot_status_t status = aoth_note_read(exact, size, w->arena, &note, &why);
   free(exact);
   assert_true((status == AOT_OK) == (why == NULL));

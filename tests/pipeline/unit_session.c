@@ -77,7 +77,7 @@ static void what_a_backend_would_rather_have_in_parts_is_decomposed_where_that_c
 static void properties_are_asked_for_and_told_by_name(void **state) {
   fixture_t *w = *state;
   aot_graph_api_t g;
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   assert_non_null(arena);
   load(w, "TOY add", whole);
   assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
@@ -89,7 +89,7 @@ static void properties_are_asked_for_and_told_by_name(void **state) {
   assert_string_equal(aoth_property_names(aoth_properties_known(AOTH_PROP_LOWERED | AOTH_PROP_STITCHED), arena),
                       "lowered, stitched");
   assert_string_equal(aoth_property_names(aoth_properties_known(1u << 31), arena), "property 31");
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
 }
 
 static void without_its_flag_the_optimizer_stays_out(void **state) {

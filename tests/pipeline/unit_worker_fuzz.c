@@ -138,7 +138,7 @@ static void damaged_frames_crash_nothing(void **unused) {
   for (long k = 0; k < n; k += ROUND) {
     const uint32_t stage = (uint32_t)(k / ROUND % N_STAGES);
     char *bytes = malloc(sent[stage].size);
-    aoth_text_t before = {0}, after = {0};
+    kit_text_t before = {0}, after = {0};
     begin_session(w, stage);
     aoth_print(aoth_session_prog(w->session), &before);
     if (!receive(w, stage, sent[stage].bytes, sent[stage].size))
@@ -151,8 +151,8 @@ static void damaged_frames_crash_nothing(void **unused) {
     }
     aoth_print(aoth_session_prog(w->session), &after);
     assert_string_equal(before.data, after.data);
-    aoth_text_deinit(&before);
-    aoth_text_deinit(&after);
+    kit_text_deinit(&before);
+    kit_text_deinit(&after);
     free(bytes);
   }
   print_message("%ld damaged streams, %ld of them a stage\n", n, n_made);

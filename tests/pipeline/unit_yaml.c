@@ -1,7 +1,7 @@
 /* Pipeline files as trees: positions, the core schema, what is refused; and thousands of mutated files, which must end
  * in a pipeline or in complaints, and never in anything else. */
 #include <math.h>
-#include <base/byte_size.h>
+#include "kit/base/byte_size.h"
 #include <config/options.h>
 #include <config/pipeline.h>
 #include <setjmp.h>
@@ -13,13 +13,13 @@
 #include <cmocka.h>
 
 typedef struct fixture {
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_sink_t *sink;
 } fixture_t;
 
 static int setup(void **state) {
   fixture_t *w = calloc(1, sizeof *w);
-  w->arena = aoth_arena_create();
+  w->arena = kit_arena_create();
   w->sink = aoth_sink_create(NULL);
   *state = w;
   return 0;
@@ -27,7 +27,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   fixture_t *w = *state;
-  aoth_arena_destroy(w->arena);
+  kit_arena_destroy(w->arena);
   aoth_sink_destroy(w->sink);
   free(w);
   return 0;
@@ -135,13 +135,13 @@ static void printed_texts_read_back(void **state) {
                                       "tab\t", "two\nlines", "\xC3\xA4", "-1",   "a#b", "{x}",          "[",    "&a",
                                       "*a",    "!t",         "%",        "@",    "`",   "path/to.x-1_2"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    aoth_text_t out = {0};
+    kit_text_t out = {0};
     aoth_yaml_print_text(&out, (aot_str_t){texts[i], strlen(texts[i])});
     const aoth_yaml_t *t = parse(w, out.data);
     assert_non_null(t);
     assert_string_equal(t->text.data, texts[i]);
     assert_string_equal(aoth_yaml_kind(t), "a string");
-    aoth_text_deinit(&out);
+    kit_text_deinit(&out);
   }
 }
 
@@ -150,17 +150,17 @@ static void aliases_are_copies_and_bounded(void **state) {
   const aoth_yaml_t *t = parse(w, "a: &x {k: 1}\nb: *x\n");
   assert_ptr_not_equal(aoth_yaml_get(t, "a"), aoth_yaml_get(t, "b"));
   assert_string_equal(aoth_yaml_get(aoth_yaml_get(t, "b"), "k")->text.data, "1");
-  aoth_text_t bomb = {0}; /* nine levels of nine aliases each: 9^9 values if it were let */
-  aoth_text_z(&bomb, "a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+  kit_text_t bomb = {0}; /* nine levels of nine aliases each: 9^9 values if it were let */
+  kit_text_z(&bomb, "a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
   for (int i = 1; i < 9; i++) {
-    aoth_text_f(&bomb, "a%d: &a%d [", i, i);
-    for (int k = 0; k < 9; k++) aoth_text_f(&bomb, "%s*a%d", k ? ", " : "", i - 1);
-    aoth_text_z(&bomb, "]\n");
+    kit_text_f(&bomb, "a%d: &a%d [", i, i);
+    for (int k = 0; k < 9; k++) kit_text_f(&bomb, "%s*a%d", k ? ", " : "", i - 1);
+    kit_text_z(&bomb, "]\n");
   }
   assert_null(parse(w, bomb.data));
   assert_non_null(strstr(aoth_sink_text(w->sink), "file too large after alias expansion"));
-  assert_true(aoth_arena_nbytes(w->arena) < 64u << 20);
-  aoth_text_deinit(&bomb);
+  assert_true(kit_arena_nbytes(w->arena) < 64u << 20);
+  kit_text_deinit(&bomb);
 }
 
 static void depth_is_bounded(void **state) {
@@ -175,14 +175,14 @@ static void depth_is_bounded(void **state) {
 static void sizes_in_bytes_have_suffixes(void **state) {
   int64_t n;
   (void)state;
-  assert_true(aoth_byte_size("4096", &n) && n == 4096);
-  assert_true(aoth_byte_size("64MiB", &n) && n == 64 << 20);
-  assert_true(aoth_byte_size("64 MB", &n) && n == 64000000);
-  assert_true(aoth_byte_size("1.5GiB", &n) && n == (INT64_C(3) << 29));
-  assert_true(aoth_byte_size("2K", &n) && n == 2048);
+  assert_true(kit_byte_size("4096", &n) && n == 4096);
+  assert_true(kit_byte_size("64MiB", &n) && n == 64 << 20);
+  assert_true(kit_byte_size("64 MB", &n) && n == 64000000);
+  assert_true(kit_byte_size("1.5GiB", &n) && n == (INT64_C(3) << 29));
+  assert_true(kit_byte_size("2K", &n) && n == 2048);
   static const char *const bad[] = {"", "MiB", "1.2.3K", "64mib", "-1", "1e3", "0.3B", "99999999TiB", "1 000", ".5K"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    if (aoth_byte_size(bad[i], &n)) fail_msg("%s was taken as %lld bytes", bad[i], (long long)n);
+    if (kit_byte_size(bad[i], &n)) fail_msg("%s was taken as %lld bytes", bad[i], (long long)n);
 }
 
 /* ---- fuzz ---- */
@@ -281,7 +281,7 @@ static void write_all(const char *path, const char *text, size_t size) {
 
 /* Loaded without a complaint: then its print loads as well, and prints the same. */
 static void assert_prints_back(const aoth_pipeline_t *p) {
-  aoth_text_t first = {0}, second = {0};
+  kit_text_t first = {0}, second = {0};
   aoth_sink_t *sink = aoth_sink_create(NULL);
   aoth_pipeline_t *again = NULL;
   aoth_pipeline_print(p, &first);
@@ -292,8 +292,8 @@ static void assert_prints_back(const aoth_pipeline_t *p) {
   assert_string_equal(first.data, second.data);
   aoth_pipeline_destroy(again);
   aoth_sink_destroy(sink);
-  aoth_text_deinit(&first);
-  aoth_text_deinit(&second);
+  kit_text_deinit(&first);
+  kit_text_deinit(&second);
 }
 
 static void mutated_files_end_in_a_pipeline_or_in_complaints(void **state) {

@@ -249,9 +249,9 @@ static void test_random_inputs(void **state) {
   }
   assert_in_range(trues, 10, 40);
   assert_in_range(ones, 10, 40);
-  double first = aoth_tensor_load(AOT_BF16, t[2].data);
+  double first = kit_element_load(AOT_BF16, t[2].data);
   t = next(&s, 1);
-  assert_true(aoth_tensor_load(AOT_BF16, t[2].data) != first);
+  assert_true(kit_element_load(AOT_BF16, t[2].data) != first);
   close_feed(&s);
 }
 
@@ -282,7 +282,7 @@ static void test_batches_in_a_file(void **state) {
   for (int64_t step = 0; step < 7; step++) {
     const aoth_tensor_t *t = next(&s, step);
     assert_int_equal(t->rank, 2);
-    assert_true(aoth_tensor_load(AOT_F32, t->data) == (double)(step % 3 * 6));
+    assert_true(kit_element_load(AOT_F32, t->data) == (double)(step % 3 * 6));
   }
   close_feed(&s);
 

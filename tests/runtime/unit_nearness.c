@@ -20,8 +20,8 @@ typedef struct results {
 
 static double rounded(int32_t dtype, double x) {
   uint16_t bits;
-  aoth_tensor_store(dtype, &bits, x);
-  return aoth_tensor_load(dtype, &bits);
+  kit_element_store(dtype, &bits, x);
+  return kit_element_load(dtype, &bits);
 }
 
 /* Random numbers of several sizes; both results rounded once. */
@@ -30,8 +30,8 @@ static void draw(results_t *r, int32_t dtype) {
   aoth_random_seed(&random, 7);
   for (int i = 0; i < N; i++) {
     r->exact[i] = ((double)aoth_random_below(&random, 2000001) - 1e6) * (i % 3 ? 1e-6 : 1e-8) + 1e-9;
-    aoth_tensor_store(dtype, &r->ours[i], r->exact[i]);
-    aoth_tensor_store(dtype, &r->theirs[i], r->exact[i]);
+    kit_element_store(dtype, &r->ours[i], r->exact[i]);
+    kit_element_store(dtype, &r->theirs[i], r->exact[i]);
   }
 }
 
@@ -50,7 +50,7 @@ static void test_rounding_once_is_near(void **state) {
     draw(&r, dtypes[k]);
     for (int i = 0; i < N; i++) r.exact[i] = rounded(dtypes[k], r.exact[i]); /* theirs are right by luck */
     for (int i = 0; i < N; i++) r.exact[i] *= 1 + aoth_rounding(dtypes[k]) * (i % 2 ? 0.24 : -0.24);
-    for (int i = 0; i < N; i++) aoth_tensor_store(dtypes[k], &r.ours[i], r.exact[i]);
+    for (int i = 0; i < N; i++) kit_element_store(dtypes[k], &r.ours[i], r.exact[i]);
     assert_true(near(&r, dtypes[k], N).ok);
   }
 }
@@ -59,7 +59,7 @@ static void test_the_next_number_passes_alone(void **state) {
   (void)state;
   results_t r;
   draw(&r, AOT_BF16);
-  for (int i = 0; i < N; i++) r.exact[i] = aoth_tensor_load(AOT_BF16, &r.theirs[i]);
+  for (int i = 0; i < N; i++) r.exact[i] = kit_element_load(AOT_BF16, &r.theirs[i]);
   r.ours[5]++; /* bits of a float in order: the next one away from zero */
   assert_true(near(&r, AOT_BF16, N).ok);
   r.ours[5]++;
@@ -80,7 +80,7 @@ static void test_what_they_lost_is_allowed(void **state) {
   (void)state;
   results_t r;
   draw(&r, AOT_BF16);
-  for (int i = 0; i < N; i++) r.exact[i] = aoth_tensor_load(AOT_BF16, &r.theirs[i]);
+  for (int i = 0; i < N; i++) r.exact[i] = kit_element_load(AOT_BF16, &r.theirs[i]);
   for (int i = 0; i < N; i++) r.ours[i] = (uint16_t)(r.theirs[i] + 1), r.theirs[i]++;
   assert_true(near(&r, AOT_BF16, N).ok);
   r.theirs[0]--;
@@ -93,13 +93,13 @@ static void test_what_is_not_finite(void **state) {
   results_t r;
   for (int i = 0; i < 4; i++) {
     r.exact[i] = numbers[i];
-    aoth_tensor_store(AOT_F16, &r.ours[i], numbers[i]); /* 70000 is infinity */
-    aoth_tensor_store(AOT_F16, &r.theirs[i], i == 3 ? NAN : numbers[i]);
+    kit_element_store(AOT_F16, &r.ours[i], numbers[i]); /* 70000 is infinity */
+    kit_element_store(AOT_F16, &r.theirs[i], i == 3 ? NAN : numbers[i]);
   }
   assert_true(near(&r, AOT_F16, 4).ok);
-  aoth_tensor_store(AOT_F16, &r.ours[3], NAN); /* as theirs */
+  kit_element_store(AOT_F16, &r.ours[3], NAN); /* as theirs */
   assert_true(near(&r, AOT_F16, 4).ok);
-  aoth_tensor_store(AOT_F16, &r.ours[1], 0);
+  kit_element_store(AOT_F16, &r.ours[1], 0);
   assert_int_equal(near(&r, AOT_F16, 4).first_bad, 1);
 }
 
@@ -109,7 +109,7 @@ static void test_zero(void **state) {
   results_t r = {.ours = {0}};
   assert_true(near(&r, AOT_BF16, N).ok);
   assert_true(near(&r, AOT_BF16, 0).ok);
-  aoth_tensor_store(AOT_BF16, &r.ours[3], 1e-30);
+  kit_element_store(AOT_BF16, &r.ours[3], 1e-30);
   assert_false(near(&r, AOT_BF16, N).ok);
 }
 

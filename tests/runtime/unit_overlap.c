@@ -27,19 +27,19 @@ static aoth_tensor_t tensor(int32_t rank, int64_t n0, int64_t n1, int64_t s0, in
 static aoth_tensor_t row(int64_t n, int64_t offset) { return tensor(1, n, 0, 1, 0, offset); }
 
 static aot_status_t find(const aoth_tensor_t *t, const uint32_t *traits, uint32_t n, char *out, size_t size) {
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   aoth_sink_t *sink = aoth_sink_create(NULL);
   aoth_call_input_t inputs[8];
   aoth_aliasing_t a;
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   for (uint32_t k = 0; k < n; k++) inputs[k] = (aoth_call_input_t){&t[k], &t[k], traits[k]};
   aot_status_t status = aoth_overlap_find(inputs, n, arena, sink, &a);
   if (status == AOT_OK) aoth_aliasing_print(&a, &text);
   strncpy(out, status == AOT_OK ? (text.data ? text.data : "") : aoth_sink_text(sink), size - 1);
   out[size - 1] = '\0';
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
   aoth_sink_destroy(sink);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return status;
 }
 

@@ -161,12 +161,12 @@ static void test_half_floats(void **state) {
   (void)state;
   for (uint32_t bits = 0; bits < 65536; bits++) { /* every half survives the way to double and back; NaNs stay NaNs */
     uint16_t h = (uint16_t)bits, back;
-    double d = aoth_tensor_load(AOT_F16, &h);
-    aoth_tensor_store(AOT_F16, &back, d);
-    if (isnan(d) ? !isnan(aoth_tensor_load(AOT_F16, &back)) : back != h) fail_msg("half 0x%04x became 0x%04x", h, back);
-    d = aoth_tensor_load(AOT_BF16, &h);
-    aoth_tensor_store(AOT_BF16, &back, d);
-    if (isnan(d) ? !isnan(aoth_tensor_load(AOT_BF16, &back)) : back != h)
+    double d = kit_element_load(AOT_F16, &h);
+    kit_element_store(AOT_F16, &back, d);
+    if (isnan(d) ? !isnan(kit_element_load(AOT_F16, &back)) : back != h) fail_msg("half 0x%04x became 0x%04x", h, back);
+    d = kit_element_load(AOT_BF16, &h);
+    kit_element_store(AOT_BF16, &back, d);
+    if (isnan(d) ? !isnan(kit_element_load(AOT_BF16, &back)) : back != h)
       fail_msg("bfloat 0x%04x became 0x%04x", h, back);
   }
   static const struct {
@@ -177,7 +177,7 @@ static void test_half_floats(void **state) {
                   {0x1.8p-25, 1},        {-0x1p-24, 0x8001}};
   for (size_t i = 0; i < sizeof rounding / sizeof *rounding; i++) {
     uint16_t h;
-    aoth_tensor_store(AOT_F16, &h, rounding[i].number);
+    kit_element_store(AOT_F16, &h, rounding[i].number);
     if (h != rounding[i].half) fail_msg("%a became 0x%04x, not 0x%04x", rounding[i].number, h, rounding[i].half);
   }
 }

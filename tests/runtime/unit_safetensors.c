@@ -84,7 +84,7 @@ static void test_round_trip(void **state) {
   const float transposed[6] = {1, 4, 2, 5, 3, 6};
   assert_memory_equal(w->tensor.data, transposed, sizeof transposed);
   assert_int_equal(w->tensor.sizes[0], 3);
-  assert_int_equal(aoth_tensor_load_int(AOT_I64, aoth_st_find(st, "count")->tensor.data), 7);
+  assert_int_equal(kit_element_load_int(AOT_I64, aoth_st_find(st, "count")->tensor.data), 7);
   assert_int_equal(aoth_st_find(st, "empty")->tensor.nbytes, 0);
   assert_int_equal(aoth_st_find(st, "a \"quoted\" name")->tensor.dtype, AOT_BF16);
   assert_null(aoth_st_find(st, "v"));

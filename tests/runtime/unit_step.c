@@ -53,7 +53,7 @@ static void test_one_step(void **state) {
   assert_true(floats(s, "param.w")[0] == -1.5f && floats(s, "param.tied.w")[2] == -1.5f);
   assert_true(floats(s, "state.m.w")[1] == 7);
   assert_true(aoth_step_get(s, "buffer_after.calls", &t));
-  assert_int_equal(aoth_tensor_load_int(AOT_I64, t.data), 1);
+  assert_int_equal(kit_element_load_int(AOT_I64, t.data), 1);
   assert_true(*floats(s, "output.0") == 46); /* still readable after the update took the saved values' place */
   aoth_step_destroy(s);
   pretend_deinit(&p);

@@ -142,31 +142,31 @@ static aot_status_t run(void *self, const aot_binding_t *what, int64_t *symbols,
 }
 
 static char *program_text(uint32_t n) {
-  aoth_text_t t = {0};
-  aoth_text_z(&t, "aot 1\nproperties imported functional\nsymbol s0 in [1, 8] hint 2\n"
-                  "leaf 0 user_input 0 \"x\" : f32[s0, 3]\n");
+  kit_text_t t = {0};
+  kit_text_z(&t, "aot 1\nproperties imported functional\nsymbol s0 in [1, 8] hint 2\n"
+                 "leaf 0 user_input 0 \"x\" : f32[s0, 3]\n");
   for (uint32_t k = 0; k < n; k++)
-    aoth_text_f(&t,
-                "leaf %u parameter \"w%u\" : f32[3] grad data \"0000803f0000004000004040\"\n"
-                "leaf %u state \"m%u\" : f32[3]\n",
-                2 * k + 1, k, 2 * k + 2, k);
-  for (uint32_t k = 1; k <= 2 * n; k++) aoth_text_f(&t, "rule copy_back %u\n", k);
-  aoth_text_z(&t, "graph @step step {\n  in %lr = hyper 0 : f64[]\n  in %seed = seed 0 : i64[]\n"
-                  "  in %at = offset 0 : i64[]\n  in %x = user_input 0 : f32[s0, 3]\n");
+    kit_text_f(&t,
+               "leaf %u parameter \"w%u\" : f32[3] grad data \"0000803f0000004000004040\"\n"
+               "leaf %u state \"m%u\" : f32[3]\n",
+               2 * k + 1, k, 2 * k + 2, k);
+  for (uint32_t k = 1; k <= 2 * n; k++) kit_text_f(&t, "rule copy_back %u\n", k);
+  kit_text_z(&t, "graph @step step {\n  in %lr = hyper 0 : f64[]\n  in %seed = seed 0 : i64[]\n"
+                 "  in %at = offset 0 : i64[]\n  in %x = user_input 0 : f32[s0, 3]\n");
   for (uint32_t k = 0; k < n; k++)
-    aoth_text_f(&t, "  in %%w%u = parameter %u : f32[3]\n  in %%m%u = state %u : f32[3]\n", k, 2 * k + 1, k, 2 * k + 2);
-  aoth_text_z(&t, "  %loss : f32[] = tiny.add.Tensor %x, %w0\n  %at1 : i64[] = tiny.add.Tensor %at, %seed\n");
+    kit_text_f(&t, "  in %%w%u = parameter %u : f32[3]\n  in %%m%u = state %u : f32[3]\n", k, 2 * k + 1, k, 2 * k + 2);
+  kit_text_z(&t, "  %loss : f32[] = tiny.add.Tensor %x, %w0\n  %at1 : i64[] = tiny.add.Tensor %at, %seed\n");
   for (uint32_t k = 0; k < n; k++)
-    aoth_text_f(&t, "  %%v%u : f32[3] = tiny.add.Tensor %%w%u, %%lr\n  %%n%u : f32[3] = tiny.add.Tensor %%m%u, %%w%u\n",
-                k, k, k, k, k);
-  aoth_text_z(&t, "  out loss 0 = %loss\n  out offset 0 = %at1\n");
+    kit_text_f(&t, "  %%v%u : f32[3] = tiny.add.Tensor %%w%u, %%lr\n  %%n%u : f32[3] = tiny.add.Tensor %%m%u, %%w%u\n",
+               k, k, k, k, k);
+  kit_text_z(&t, "  out loss 0 = %loss\n  out offset 0 = %at1\n");
   for (uint32_t k = 0; k < n; k++)
-    aoth_text_f(&t, "  out update %u = %%v%u\n  out update %u = %%n%u\n", 2 * k + 1, k, 2 * k + 2, k);
-  aoth_text_z(&t, "}\ngraph @apply step {\n  in %lr = hyper 0 : f64[]\n");
-  for (uint32_t k = 0; k < n; k++) aoth_text_f(&t, "  in %%w%u = parameter %u : f32[3]\n", k, 2 * k + 1);
-  for (uint32_t k = 0; k < n; k++) aoth_text_f(&t, "  %%v%u : f32[3] = tiny.add.Tensor %%w%u, %%lr\n", k, k);
-  for (uint32_t k = 0; k < n; k++) aoth_text_f(&t, "  out update %u = %%v%u\n", 2 * k + 1, k);
-  aoth_text_z(&t, "}\n");
+    kit_text_f(&t, "  out update %u = %%v%u\n  out update %u = %%n%u\n", 2 * k + 1, k, 2 * k + 2, k);
+  kit_text_z(&t, "}\ngraph @apply step {\n  in %lr = hyper 0 : f64[]\n");
+  for (uint32_t k = 0; k < n; k++) kit_text_f(&t, "  in %%w%u = parameter %u : f32[3]\n", k, 2 * k + 1);
+  for (uint32_t k = 0; k < n; k++) kit_text_f(&t, "  %%v%u : f32[3] = tiny.add.Tensor %%w%u, %%lr\n", k, k);
+  for (uint32_t k = 0; k < n; k++) kit_text_f(&t, "  out update %u = %%v%u\n", 2 * k + 1, k);
+  kit_text_z(&t, "}\n");
   assert_false(t.failed);
   return t.data;
 }

@@ -34,8 +34,8 @@ void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_d
   aoth_walk_t w;
   for (aoth_walk_begin(&w, a, b); w.left > 0; aoth_walk_next(&w)) {
     for (int k = 0; k < parts; k++) {
-      const double x = aoth_tensor_load(da, w.at[0] + (size_t)k * aot_dtype_size(da));
-      const double y = aoth_tensor_load(db, w.at[1] + (size_t)k * aot_dtype_size(db));
+      const double x = kit_element_load(da, w.at[0] + (size_t)k * aot_dtype_size(da));
+      const double y = kit_element_load(db, w.at[1] + (size_t)k * aot_dtype_size(db));
       if (!isfinite(x) || !isfinite(y)) continue;
       distance += (x - y) * (x - y);
       norm += y * y;
@@ -57,7 +57,7 @@ aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_
   for (aoth_walk_begin(&w, got, wanted); w.left > 0; aoth_walk_next(&w), index++) {
     for (size_t at = 0; at < size; at += part) { /* complex: real and imaginary part in turn */
       const char *p = w.at[0] + at, *q = w.at[1] + at;
-      double a = aoth_tensor_load(dtype, p), b = aoth_tensor_load(dtype, q), difference;
+      double a = kit_element_load(dtype, p), b = kit_element_load(dtype, q), difference;
       int ok = close_enough(a, b, exact ? 0 : rtol, exact ? 0 : atol, &difference);
       if (exact) ok = memcmp(p, q, size) == 0; /* 64-bit integers do not fit in a double */
       if (!ok && difference == 0) difference = 1;
@@ -76,7 +76,7 @@ double aoth_tensor_largest(const aoth_tensor_t *t) {
   double most = 0;
   aoth_walk_t w;
   for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w)) {
-    const double d = fabs(aoth_tensor_load(part, w.at[0]));
+    const double d = fabs(kit_element_load(part, w.at[0]));
     if (isfinite(d) && d > most) most = d;
   }
   return most;

@@ -56,19 +56,19 @@ static void digest_meta(aoth_st_meta_t *rows, uint32_t n, char out[AOTH_DIGEST_C
   print(XXH3_128bits_digest(&state), out);
 }
 
-static int add_row(aoth_arena_t *arena, aoth_st_meta_t *row, const char *name, const char *digest) {
-  aoth_text_t key = {0};
-  aoth_text_f(&key, PREFIX "%s", name);
-  row->key = key.failed ? NULL : aoth_arena_text(arena, key.data, key.size);
-  row->value = aoth_arena_text(arena, digest, AOTH_DIGEST_CHARS);
-  aoth_text_deinit(&key);
+static int add_row(kit_arena_t *arena, aoth_st_meta_t *row, const char *name, const char *digest) {
+  kit_text_t key = {0};
+  kit_text_f(&key, PREFIX "%s", name);
+  row->key = key.failed ? NULL : kit_arena_text(arena, key.data, key.size);
+  row->value = kit_arena_text(arena, digest, AOTH_DIGEST_CHARS);
+  kit_text_deinit(&key);
   return row->key && row->value;
 }
 
-const aoth_st_meta_t *aoth_digests_add(aoth_arena_t *arena, const aoth_st_entry_t *tensors, uint32_t n,
+const aoth_st_meta_t *aoth_digests_add(kit_arena_t *arena, const aoth_st_entry_t *tensors, uint32_t n,
                                        const aoth_st_meta_t *meta, uint32_t n_meta, uint32_t *out_n) {
   char digest[AOTH_DIGEST_CHARS + 1];
-  aoth_st_meta_t *all = aoth_arena_alloc(arena, sizeof(void *), ((size_t)n_meta + n + 1) * sizeof *all);
+  aoth_st_meta_t *all = kit_arena_alloc(arena, sizeof(void *), ((size_t)n_meta + n + 1) * sizeof *all);
   if (!all) return NULL;
   if (n_meta) memcpy(all, meta, n_meta * sizeof *all);
   for (uint32_t i = 0; i < n; i++) {
@@ -76,7 +76,7 @@ const aoth_st_meta_t *aoth_digests_add(aoth_arena_t *arena, const aoth_st_entry_
     if (!add_row(arena, &all[n_meta + i], tensors[i].name, digest)) return NULL;
   }
   digest_meta(all, n_meta + n, digest);
-  all[n_meta + n] = (aoth_st_meta_t){AOTH_DIGEST_KEY, aoth_arena_text(arena, digest, AOTH_DIGEST_CHARS)};
+  all[n_meta + n] = (aoth_st_meta_t){AOTH_DIGEST_KEY, kit_arena_text(arena, digest, AOTH_DIGEST_CHARS)};
   *out_n = n_meta + n + 1;
   return all[n_meta + n].value ? all : NULL;
 }
@@ -133,12 +133,12 @@ aot_status_t aoth_digests_check(const aoth_st_t *file, aoth_sink_t *sink) {
 }
 
 aot_status_t aoth_digest_check(const aoth_st_t *file, const aoth_st_entry_t *e, aoth_sink_t *sink) {
-  aoth_text_t key = {0};
+  kit_text_t key = {0};
   char found[AOTH_DIGEST_CHARS + 1];
-  aoth_text_f(&key, PREFIX "%s", e->name);
+  kit_text_f(&key, PREFIX "%s", e->name);
   if (key.failed) return AOT_E_EXHAUSTED;
   const char *told = aoth_st_meta(file, key.data);
-  aoth_text_deinit(&key);
+  kit_text_deinit(&key);
   aoth_tensor_digest(&e->tensor, found);
   return told && strcmp(told, found) == 0 ? AOT_OK : damaged(file, "tensor \"", e->name, sink);
 }

@@ -16,7 +16,7 @@ void aoth_tensor_digest(const aoth_tensor_t *t, char out[AOTH_DIGEST_CHARS + 1])
 
 /* The metadata with the digests of n tensors, as aoth_st_write takes it; rows and texts live in the arena. NULL: no
  * memory. *out_n: its rows. */
-const aoth_st_meta_t *aoth_digests_add(aoth_arena_t *arena, const aoth_st_entry_t *tensors, uint32_t n,
+const aoth_st_meta_t *aoth_digests_add(kit_arena_t *arena, const aoth_st_entry_t *tensors, uint32_t n,
                                        const aoth_st_meta_t *meta, uint32_t n_meta, uint32_t *out_n);
 
 int aoth_digests_are_there(const aoth_st_t *file); /* those of earlier versions of aothost have none */

@@ -13,7 +13,7 @@
 
 struct aoth_st {
   aoth_map_t map; /* data NULL: the bytes are the caller's */
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   const char *path;
   aoth_sink_t *sink;
   json_t *meta;
@@ -91,7 +91,7 @@ static aot_status_t read_entry(aoth_st_t *st, const char *name, const json_t *ro
     return fail(st, "safetensors.dtype", "tensor \"%s\": dtype \"%.40s\" is not supported", name, dtype);
   AOT_TRY(read_shape(st, name, json_object_get(row, "shape"), &e->tensor));
   AOT_TRY(read_range(st, name, json_object_get(row, "data_offsets"), data, nbytes, &e->tensor));
-  e->name = aoth_arena_text(st->arena, name, strlen(name));
+  e->name = kit_arena_text(st->arena, name, strlen(name));
   if (!e->name) return fail(st, "safetensors.memory", "no memory for the name of tensor \"%s\"", name);
   st->n++;
   return AOT_OK;
@@ -146,7 +146,7 @@ static aot_status_t read_rows(aoth_st_t *st, json_t *header, const char *data, u
   const char *key;
   json_t *value;
   if (!json_is_object(header)) return fail(st, "safetensors.header", "the header is not a JSON object");
-  st->entries = aoth_arena_alloc(st->arena, sizeof(void *), (json_object_size(header) + 1) * sizeof *st->entries);
+  st->entries = kit_arena_alloc(st->arena, sizeof(void *), (json_object_size(header) + 1) * sizeof *st->entries);
   if (!st->entries) return fail(st, "safetensors.memory", "no memory for %zu tensors", json_object_size(header));
   json_object_foreach(header, key, value) {
     if (strcmp(key, "__metadata__") == 0) AOT_TRY(read_meta(st, value));
@@ -179,17 +179,17 @@ static aot_status_t read_all(aoth_st_t *st, const unsigned char *bytes, uint64_t
 
 static aot_status_t open_bytes(const char *name, const aoth_map_t *map, const void *bytes, uint64_t nbytes,
                                aoth_sink_t *sink, aoth_st_t **out) {
-  aoth_arena_t *arena = aoth_arena_create();
-  aoth_st_t *st = arena ? aoth_arena_alloc(arena, sizeof(void *), sizeof *st) : NULL;
+  kit_arena_t *arena = kit_arena_create();
+  aoth_st_t *st = arena ? kit_arena_alloc(arena, sizeof(void *), sizeof *st) : NULL;
   *out = NULL;
   if (!st) {
-    aoth_arena_destroy(arena);
+    kit_arena_destroy(arena);
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory to read %s", name);
     return AOT_E_EXHAUSTED;
   }
   st->arena = arena;
   st->sink = sink;
-  st->path = aoth_arena_text(arena, name, strlen(name));
+  st->path = kit_arena_text(arena, name, strlen(name));
   aot_status_t status = read_all(st, bytes, nbytes);
   st->sink = NULL;
   if (status != AOT_OK) {
@@ -218,7 +218,7 @@ void aoth_st_close(aoth_st_t *st) {
   if (!st) return;
   json_decref(st->meta);
   if (st->map.data) aoth_file_unmap(&st->map);
-  aoth_arena_destroy(st->arena);
+  kit_arena_destroy(st->arena);
 }
 
 uint32_t aoth_st_count(const aoth_st_t *st) { return st->n; }

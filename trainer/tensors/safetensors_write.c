@@ -60,30 +60,30 @@ static aot_status_t check(const aoth_st_entry_t **rows, uint32_t n, const char *
   return AOT_OK;
 }
 
-static void write_header(aoth_text_t *out, const aoth_st_entry_t *const *rows, uint32_t n, const aoth_st_meta_t *meta,
+static void write_header(kit_text_t *out, const aoth_st_entry_t *const *rows, uint32_t n, const aoth_st_meta_t *meta,
                          uint32_t n_meta) {
   uint64_t at = 0;
-  aoth_text_z(out, "{");
-  if (n_meta) aoth_text_z(out, "\"__metadata__\":{");
+  kit_text_z(out, "{");
+  if (n_meta) kit_text_z(out, "\"__metadata__\":{");
   for (uint32_t i = 0; i < n_meta; i++) {
-    if (i) aoth_text_z(out, ",");
-    aoth_text_json(out, aot_str(meta[i].key));
-    aoth_text_z(out, ":");
-    aoth_text_json(out, aot_str(meta[i].value));
+    if (i) kit_text_z(out, ",");
+    kit_text_json(out, aot_str(meta[i].key));
+    kit_text_z(out, ":");
+    kit_text_json(out, aot_str(meta[i].value));
   }
-  if (n_meta) aoth_text_z(out, n ? "}," : "}");
+  if (n_meta) kit_text_z(out, n ? "}," : "}");
   for (uint32_t i = 0; i < n; i++) {
     const aoth_tensor_t *t = &rows[i]->tensor;
     uint64_t end = at + nbytes_of(t);
-    if (i) aoth_text_z(out, ",");
-    aoth_text_json(out, aot_str(rows[i]->name));
-    aoth_text_f(out, ":{\"dtype\":\"%s\",\"shape\":[", name_of(t->dtype));
-    for (int32_t d = 0; d < t->rank; d++) aoth_text_f(out, "%s%lld", d ? "," : "", (long long)t->sizes[d]);
-    aoth_text_f(out, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at, (unsigned long long)end);
+    if (i) kit_text_z(out, ",");
+    kit_text_json(out, aot_str(rows[i]->name));
+    kit_text_f(out, ":{\"dtype\":\"%s\",\"shape\":[", name_of(t->dtype));
+    for (int32_t d = 0; d < t->rank; d++) kit_text_f(out, "%s%lld", d ? "," : "", (long long)t->sizes[d]);
+    kit_text_f(out, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at, (unsigned long long)end);
     at = end;
   }
-  aoth_text_z(out, "}");
-  while (out->size % 8 && !out->failed) aoth_text_z(out, " "); /* the data starts aligned */
+  kit_text_z(out, "}");
+  while (out->size % 8 && !out->failed) kit_text_z(out, " "); /* the data starts aligned */
 }
 
 static void write_tensor(aoth_writer_t *w, const aoth_tensor_t *t) {
@@ -107,7 +107,7 @@ static void write_tensor(aoth_writer_t *w, const aoth_tensor_t *t) {
   aoth_writer_write(w, block, fill);
 }
 
-static aot_status_t write_file(const char *path, uint32_t flags, const aoth_text_t *header,
+static aot_status_t write_file(const char *path, uint32_t flags, const kit_text_t *header,
                                const aoth_st_entry_t *const *rows, uint32_t n, aoth_sink_t *sink) {
   aoth_writer_t *w = flags & AOTH_ST_OWN_NAME ? aoth_writer_begin_own(path, sink) : aoth_writer_begin(path, sink);
   unsigned char length[8];
@@ -122,7 +122,7 @@ static aot_status_t write_file(const char *path, uint32_t flags, const aoth_text
 static aot_status_t write_rows(const char *path, uint32_t flags, const aoth_st_entry_t *tensors, uint32_t n,
                                const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
   const aoth_st_entry_t **rows = malloc(((size_t)n + 1) * sizeof *rows);
-  aoth_text_t header = {0};
+  kit_text_t header = {0};
   aot_status_t status = AOT_E_EXHAUSTED;
   if (rows) {
     for (uint32_t i = 0; i < n; i++) rows[i] = &tensors[i];
@@ -137,7 +137,7 @@ static aot_status_t write_rows(const char *path, uint32_t flags, const aoth_st_e
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory to write %s with %u tensors",
                      path, n);
   if (status == AOT_OK) status = write_file(path, flags, &header, rows, n, sink);
-  aoth_text_deinit(&header);
+  kit_text_deinit(&header);
   free(rows);
   return status;
 }
@@ -145,13 +145,13 @@ static aot_status_t write_rows(const char *path, uint32_t flags, const aoth_st_e
 aot_status_t aoth_st_write_with(const char *path, uint32_t flags, const aoth_st_entry_t *tensors, uint32_t n,
                                 const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
   if (!(flags & AOTH_ST_DIGESTS)) return write_rows(path, flags, tensors, n, meta, n_meta, sink);
-  aoth_arena_t *arena = aoth_arena_create();
+  kit_arena_t *arena = kit_arena_create();
   uint32_t n_all = 0;
   const aoth_st_meta_t *all = arena ? aoth_digests_add(arena, tensors, n, meta, n_meta, &n_all) : NULL;
   aot_status_t status = AOT_E_EXHAUSTED;
   if (all) status = write_rows(path, flags, tensors, n, all, n_all, sink);
   else aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory for the digests of %s", path);
-  aoth_arena_destroy(arena);
+  kit_arena_destroy(arena);
   return status;
 }
 

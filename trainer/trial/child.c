@@ -103,14 +103,14 @@ static void lose(aoth_child_t *w, int fate, const char *doing, const char *why) 
   w->why = strdup(why);
 }
 
-static void read_log(const aoth_child_t *w, off_t from, aoth_text_t *out) {
+static void read_log(const aoth_child_t *w, off_t from, kit_text_t *out) {
   char piece[4096];
   off_t at = from;
   for (ssize_t n; w->log_fd >= 0 && (n = pread(w->log_fd, piece, sizeof piece, at)) > 0; at += n)
-    aoth_text_add(out, piece, (size_t)n);
+    kit_text_add(out, piece, (size_t)n);
 }
 
-void aoth_child_log(const aoth_child_t *w, aoth_text_t *out) { read_log(w, 0, out); }
+void aoth_child_log(const aoth_child_t *w, kit_text_t *out) { read_log(w, 0, out); }
 
 void aoth_first_error(const char *printed, char *out, size_t size) {
   const char *at = printed ? strstr(printed, "error: ") : NULL;
@@ -125,10 +125,10 @@ void aoth_first_error(const char *printed, char *out, size_t size) {
 
 /* The first error that it printed since the request. */
 static void first_error(const aoth_child_t *w, char *out, size_t size) {
-  aoth_text_t log = {0};
+  kit_text_t log = {0};
   read_log(w, (off_t)w->log_at, &log);
   aoth_first_error(log.data, out, size);
-  aoth_text_deinit(&log);
+  kit_text_deinit(&log);
 }
 
 static void lose_dead(aoth_child_t *w, const char *doing) {

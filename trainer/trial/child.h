@@ -7,7 +7,7 @@
 #define AOTH_CHILD_H
 
 #include <aot/status.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -56,8 +56,8 @@ void aoth_child_serve_table(void *served, int fd);
 /* One request and its answer (a new reference); NULL: the child is lost, w says how. While it answers it runs, else it
  * is stopped: no child disturbs another. timeout_ms: from now. */
 json_t *aoth_child_ask(aoth_child_t *w, const aoth_request_t *request, const char *doing, int64_t timeout_ms);
-void aoth_child_end(aoth_child_t *w);                         /* ends the process, if it is there still */
-void aoth_child_log(const aoth_child_t *w, aoth_text_t *out); /* what it printed so far */
+void aoth_child_end(aoth_child_t *w);                        /* ends the process, if it is there still */
+void aoth_child_log(const aoth_child_t *w, kit_text_t *out); /* what it printed so far */
 void aoth_child_deinit(aoth_child_t *w);
 /* The first error of what was printed, without its place and code; "": none. */
 void aoth_first_error(const char *printed, char *out, size_t size);

@@ -57,7 +57,7 @@ static const char *check_buffers(const aot_memory_plan_t *p) {
   return NULL;
 }
 
-static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *arena, aot_memory_plan_t *out,
+static aot_status_t copy_plan(const aot_memory_plan_t *given, kit_arena_t *arena, aot_memory_plan_t *out,
                               const char **wrong) {
   *wrong = "answered without a memory plan";
   if (!given) return AOT_OK;
@@ -65,9 +65,9 @@ static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *aren
   if (aot_import(out, sizeof *out, given) != AOT_OK) return AOT_OK;
   *wrong = check_counts(out);
   if (*wrong) return AOT_OK;
-  aot_memory_step_t *steps = aoth_arena_alloc(arena, sizeof(uint32_t), ((size_t)out->n_steps + 1) * sizeof *steps);
+  aot_memory_step_t *steps = kit_arena_alloc(arena, sizeof(uint32_t), ((size_t)out->n_steps + 1) * sizeof *steps);
   aot_memory_buffer_t *buffers =
-      aoth_arena_alloc(arena, sizeof(uint64_t), ((size_t)out->n_buffers + 1) * sizeof *buffers);
+      kit_arena_alloc(arena, sizeof(uint64_t), ((size_t)out->n_buffers + 1) * sizeof *buffers);
   if (!steps || !buffers) return AOT_E_EXHAUSTED;
   aot_import_rows(steps, sizeof *steps, out->steps, out->step_stride, out->n_steps);
   aot_import_rows(buffers, sizeof *buffers, out->buffers, out->buffer_stride, out->n_buffers);
@@ -89,7 +89,7 @@ static aot_status_t no_plan(aoth_session_t *s, const aoth_stage_t *stage) {
   return AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, aoth_arena_t *arena,
+static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, kit_arena_t *arena,
                         aot_memory_plan_t *out) {
   query_t a = {.s = s, .unit = unit, .prog = s->now.prog};
   const char *wrong;
@@ -104,7 +104,7 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth
 }
 
 aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, const aoth_stage_t *backend,
-                                 aoth_arena_t *arena, aot_memory_plan_t *out) {
+                                 kit_arena_t *arena, aot_memory_plan_t *out) {
   aoth_instance_t unit;
   memset(out, 0, sizeof *out);
   AOT_TRY(aoth_backend_route_begin(s, &backend, backend != NULL));

@@ -10,7 +10,7 @@
  * plan. backend: whom the unit may ask in turn what nodes cost; NULL: nothing. AOT_E_UNIMPLEMENTED, reported: the unit
  * does not offer aot.memory/1. Failures of the unit as for stages. O(rows). */
 aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, const aoth_stage_t *backend,
-                                 aoth_arena_t *arena, aot_memory_plan_t *out);
+                                 kit_arena_t *arena, aot_memory_plan_t *out);
 /* creates and destroys it; 0: it cannot be created */
 int aoth_unit_offers_memory(aoth_session_t *s, const aoth_stage_t *stage);
 

@@ -37,7 +37,7 @@ typedef struct query {
 
 /* The stages, the first of which may run on a device of its own. */
 static aot_status_t compile(const aoth_oracle_t *o, aoth_session_t *s) {
-  aoth_stage_t *own = aoth_arena_copy(s->arena, sizeof(void *), o->stages, o->n_stages * sizeof *own);
+  aoth_stage_t *own = kit_arena_copy(s->arena, sizeof(void *), o->stages, o->n_stages * sizeof *own);
   if (!own) return AOT_E_EXHAUSTED;
   own[0].device = (aoth_stage_t *)(uintptr_t)o->device;
   const aoth_pipeline_t p = {.arena = s->arena, .stages = own, .n_stages = o->n_stages};

@@ -46,12 +46,12 @@ void aoth_trial_step_deinit(aoth_trial_step_t *v) {
 
 static aot_status_t fill_leaf(aoth_trial_step_t *v, const aot_leaf_info_t *leaf) {
   const char *prefix = leaf->role == AOT_ROLE_PARAMETER ? "param." : "buffer.";
-  aoth_text_t key = {0};
+  kit_text_t key = {0};
   aoth_tensor_t t;
   aoth_random_t r;
   uint64_t seed = (uint64_t)v->seed;
-  aoth_text_z(&key, prefix);
-  aoth_text_str(&key, leaf->names[0]);
+  kit_text_z(&key, prefix);
+  kit_text_str(&key, leaf->names[0]);
   if (key.failed) return no_memory(v, "the parameters");
   for (const char *c = key.data; *c; c++) seed = seed * UINT64_C(0x100000001b3) ^ (unsigned char)*c;
   aoth_random_seed(&r, seed);
@@ -62,11 +62,11 @@ static aot_status_t fill_leaf(aoth_trial_step_t *v, const aot_leaf_info_t *leaf)
     aoth_walk_t w;
     if (own.data)
       for (aoth_walk_begin(&w, &own, NULL); w.left > 0; aoth_walk_next(&w))
-        aoth_tensor_store(own.dtype, w.at[0], aoth_random_normal(&r) / 2 + (leaf->role == AOT_ROLE_BUFFER ? 4 : 0));
+        kit_element_store(own.dtype, w.at[0], aoth_random_normal(&r) / 2 + (leaf->role == AOT_ROLE_BUFFER ? 4 : 0));
     status = own.data ? aoth_step_set(v->step, key.data, &own) : no_memory(v, "the parameters");
     free(own.data);
   }
-  aoth_text_deinit(&key);
+  kit_text_deinit(&key);
   return status;
 }
 
@@ -140,7 +140,7 @@ static aot_status_t make_tangents(aoth_trial_step_t *v, int64_t step) {
     AOT_TRY(fit_tangent(v, k, &output));
     const size_t size = (size_t)aot_dtype_size(output.dtype);
     for (int64_t i = 0, n = aoth_tensor_numel(v->tangents[k]); i < n; i++)
-      aoth_tensor_store(output.dtype, (char *)v->tangent[k].data + (size_t)i * size, aoth_random_normal(&r));
+      kit_element_store(output.dtype, (char *)v->tangent[k].data + (size_t)i * size, aoth_random_normal(&r));
   }
   return AOT_OK;
 }

@@ -75,6 +75,6 @@ aot_status_t aoth_parts_no_memory(aot_ctx_t *ctx); /* AOT_E_EXHAUSTED, reported 
 /* A leaf lives where it is written; one that nothing writes, where it is first read. Leaves in one storage live
  * together. Everything else at the boundary of a graph is on lane 0. Rows are the arena's. O(program). */
 aot_status_t aoth_parts_read(aot_ctx_t *ctx, aot_prog_t *prog, const aoth_part_route_t *routes, uint32_t n_routes,
-                             aoth_arena_t *arena, aoth_parts_t *out);
+                             kit_arena_t *arena, aoth_parts_t *out);
 
 #endif

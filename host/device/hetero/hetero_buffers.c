@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 aot_status_t aoth_parts_memory_init(aoth_parts_memory_t *m, aot_ctx_t *ctx, const aoth_multi_queue_t *lanes,
-                                    uint32_t n_leaves, aoth_arena_t *arena) {
+                                    uint32_t n_leaves, kit_arena_t *arena) {
   *m = (aoth_parts_memory_t){.lanes = lanes, .n_leaves = n_leaves};
-  m->versions = aoth_arena_alloc(arena, sizeof(uint64_t), ((size_t)n_leaves + 1) * sizeof *m->versions);
-  m->copies = aoth_arena_alloc(arena, sizeof(void *), ((size_t)lanes->n * n_leaves + 1) * sizeof *m->copies);
+  m->versions = kit_arena_alloc(arena, sizeof(uint64_t), ((size_t)n_leaves + 1) * sizeof *m->versions);
+  m->copies = kit_arena_alloc(arena, sizeof(void *), ((size_t)lanes->n * n_leaves + 1) * sizeof *m->copies);
   return m->versions && m->copies ? AOT_OK : aoth_parts_no_memory(ctx);
 }
 

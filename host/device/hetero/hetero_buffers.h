@@ -4,7 +4,7 @@
 #ifndef AOTH_HETERO_BUFFERS_H
 #define AOTH_HETERO_BUFFERS_H
 
-#include <base/arena.h>
+#include "kit/base/arena.h"
 #include <device/multi_queue.h>
 
 /* As long as something else has it. */
@@ -30,7 +30,7 @@ typedef struct aoth_parts_memory {
 
 /* Rows are the arena's. AOT_OK, or reported. */
 aot_status_t aoth_parts_memory_init(aoth_parts_memory_t *m, aot_ctx_t *ctx, const aoth_multi_queue_t *lanes,
-                                    uint32_t n_leaves, aoth_arena_t *arena);
+                                    uint32_t n_leaves, kit_arena_t *arena);
 /* When no call is bound any more: it holds nothing, and can be used again. */
 void aoth_parts_memory_clear(aoth_parts_memory_t *m);
 

@@ -19,7 +19,7 @@ typedef struct aoth_parts_exe {
   uint32_t n_backends;
   void *self;
   void (*entering)(void *self, uint32_t backend);
-  aoth_arena_t *arena; /* of what follows */
+  kit_arena_t *arena; /* of what follows */
   aoth_parts_t parts;
   aoth_parts_memory_t memory;
   uint64_t pulled[AOTH_MAX_LANES]; /* by lane: its work up to the last that reads the host's memory */

@@ -66,12 +66,12 @@ static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
 
 static void destroy(const aot_table_t *e) {
   aoth_parts_exe_t *x = e->self;
-  aoth_arena_destroy(x->arena);
+  kit_arena_destroy(x->arena);
   free(x);
 }
 
 static aot_status_t read_program(aoth_parts_exe_t *x, aot_ctx_t *ctx) {
-  aoth_part_route_t *routes = aoth_arena_alloc(x->arena, sizeof(void *), (x->n_backends + 1) * sizeof *routes);
+  aoth_part_route_t *routes = kit_arena_alloc(x->arena, sizeof(void *), (x->n_backends + 1) * sizeof *routes);
   if (!routes) return aoth_parts_no_memory(ctx);
   AOT_TRY(aoth_parts_memory_init(&x->memory, ctx, x->lanes, aoth_graph_n_leaves(x->prog), x->arena));
   for (uint32_t b = 0; b < x->n_backends; b++)
@@ -83,7 +83,7 @@ const aot_exe_t *aoth_parts_exe_create(aot_ctx_t *ctx, aot_prog_t *prog, aoth_mu
                                        const aoth_part_backend_t *backends, uint32_t n_backends, void *self,
                                        void (*entering)(void *self, uint32_t backend)) {
   aoth_parts_exe_t *x = calloc(1, sizeof *x);
-  if (!x || !(x->arena = aoth_arena_create())) {
+  if (!x || !(x->arena = kit_arena_create())) {
     free(x);
     aoth_parts_no_memory(ctx);
     return NULL;

@@ -26,7 +26,7 @@ typedef struct reader {
   aot_prog_t *prog;
   const aoth_part_route_t *routes;
   uint32_t n_routes;
-  aoth_arena_t *arena;
+  kit_arena_t *arena;
   aoth_parts_t *out;
   uint32_t *route_of;  /* by graph: of a part, the route + 1 */
   uint32_t *number_of; /* by graph: of a part, which of its backend's */
@@ -44,7 +44,7 @@ typedef struct reader {
 } reader_t;
 
 static void *rows(const reader_t *r, uint64_t n, size_t size) {
-  return aoth_arena_alloc(r->arena, sizeof(void *), ((size_t)n + 1) * size);
+  return kit_arena_alloc(r->arena, sizeof(void *), ((size_t)n + 1) * size);
 }
 
 static uint32_t find_route(const reader_t *r, aot_str_t backend) {
@@ -355,7 +355,7 @@ static aot_status_t number_parts(const reader_t *r) {
 }
 
 aot_status_t aoth_parts_read(aot_ctx_t *ctx, aot_prog_t *prog, const aoth_part_route_t *routes, uint32_t n_routes,
-                             aoth_arena_t *arena, aoth_parts_t *out) {
+                             kit_arena_t *arena, aoth_parts_t *out) {
   reader_t r = {.ctx = ctx, .prog = prog, .routes = routes, .n_routes = n_routes, .arena = arena, .out = out};
   const uint32_t n_graphs = aoth_graph_n_graphs(prog);
   uint32_t n = 0;

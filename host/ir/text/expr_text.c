@@ -4,6 +4,7 @@
  * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses.
  * Both walks keep explicit stacks; writing all expressions of a program is linear in their number. */
 #include "kit/base/vector.h"
+#include "kit/base/map.h"
 #include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/text/text_form.h>
@@ -56,11 +57,11 @@ static int is_large(const aoth_dim_writer_t *w, int64_t dim) {
   return AOT_DIM_IS_SYM(dim) && row_at(w, dim)->tree_size > EXPR_INLINE_MAX;
 }
 
-void aoth_symbol_write(aoth_dim_writer_t *w, uint32_t symbol, aoth_text_t *out) {
+void aoth_symbol_write(aoth_dim_writer_t *w, uint32_t symbol, kit_text_t *out) {
   aot_str_t name = w->prog->symbols.at[symbol].name;
   int plain = w->plain_symbols ? w->plain_symbols[symbol] : aoth_is_word(name) && !aoth_is_reserved(name);
-  if (plain) aoth_text_str(out, name);
-  else aoth_text_f(out, "$s%u", symbol);
+  if (plain) kit_text_str(out, name);
+  else kit_text_f(out, "$s%u", symbol);
 }
 
 static void push_operation(const aoth_dim_writer_t *w, int64_t dim, int prec, item_t *stack, int *depth) {
@@ -94,7 +95,7 @@ static void push_operation(const aoth_dim_writer_t *w, int64_t dim, int prec, it
 }
 
 /* Write dim; `spell`: even if it is large, because this is its own definition. */
-static void write_tree(aoth_dim_writer_t *w, int64_t dim, int spell, aoth_text_t *out) {
+static void write_tree(aoth_dim_writer_t *w, int64_t dim, int spell, kit_text_t *out) {
   item_t stack[STACK_MAX];
   int depth = 0;
   const item_t first = {.dim = dim};
@@ -102,14 +103,14 @@ static void write_tree(aoth_dim_writer_t *w, int64_t dim, int spell, aoth_text_t
   while (depth) {
     item_t item = stack[--depth];
     if (item.text) {
-      aoth_text_z(out, item.text);
+      kit_text_z(out, item.text);
     } else if (!AOT_DIM_IS_SYM(item.dim)) {
-      aoth_text_i64(out, item.dim);
+      kit_text_i64(out, item.dim);
     } else if (row_at(w, item.dim)->info.op == AOT_EXPR_SYMBOL) {
       aoth_symbol_write(w, (uint32_t)row_at(w, item.dim)->info.a, out);
     } else if (is_large(w, item.dim) && !(spell && item.dim == dim)) {
-      if (w->let_numbers) aoth_text_f(out, "$e%u", w->let_numbers[AOT_DIM_EXPR(item.dim)]);
-      else aoth_text_f(out, "<expr %u>", AOT_DIM_EXPR(item.dim));
+      if (w->let_numbers) kit_text_f(out, "$e%u", w->let_numbers[AOT_DIM_EXPR(item.dim)]);
+      else kit_text_f(out, "<expr %u>", AOT_DIM_EXPR(item.dim));
     } else {
       push_operation(w, item.dim, item.prec, stack, &depth);
     }
@@ -118,9 +119,9 @@ static void write_tree(aoth_dim_writer_t *w, int64_t dim, int spell, aoth_text_t
 
 static void define(aoth_dim_writer_t *w, int64_t dim) {
   w->let_numbers[AOT_DIM_EXPR(dim)] = w->n_lets;
-  aoth_text_f(w->lets, "let $e%u = ", w->n_lets++);
+  kit_text_f(w->lets, "let $e%u = ", w->n_lets++);
   write_tree(w, dim, 1, w->lets);
-  aoth_text_z(w->lets, "\n");
+  kit_text_z(w->lets, "\n");
 }
 
 typedef struct work_item {
@@ -138,7 +139,7 @@ static int pending_push(work_item_t *s, int64_t dim) {
 }
 
 /* Lets of everything large under dim, children first. Small expressions hold no large ones. */
-static void define_all(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out) {
+static void define_all(aoth_dim_writer_t *w, int64_t dim, kit_text_t *out) {
   work_item_t stack = {0};
   if (!pending_push(&stack, dim)) out->failed = 1;
   while (stack.n && !out->failed) {
@@ -157,9 +158,9 @@ static void define_all(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out) {
   free(stack.at);
 }
 
-void aoth_dim_write(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out) {
+void aoth_dim_write(aoth_dim_writer_t *w, int64_t dim, kit_text_t *out) {
   if (!aoth_dim_is_valid(w->prog, dim)) {
-    aoth_text_f(out, "<expr %u>", AOT_DIM_EXPR(dim));
+    kit_text_f(out, "<expr %u>", AOT_DIM_EXPR(dim));
     return;
   }
   if (is_large(w, dim) && w->let_numbers && w->let_numbers[AOT_DIM_EXPR(dim)] == AOT_NO_INDEX) define_all(w, dim, out);
@@ -167,40 +168,37 @@ void aoth_dim_write(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out) {
   write_tree(w, dim, 0, out);
 }
 
-void aoth_dim_print(aot_prog_t *p, int64_t dim, aoth_text_t *out) {
+void aoth_dim_print(aot_prog_t *p, int64_t dim, kit_text_t *out) {
   aoth_dim_writer_t w = {.prog = p};
   aoth_dim_write(&w, dim, out);
 }
 
+static int is_name(const void *names, uint32_t i, const void *name) {
+  return aot_str_eq(((const aot_str_t *)names)[i], *(const aot_str_t *)name);
+}
+
 int aoth_plain_names(const aot_str_t *names, uint32_t n, int (*is_plain)(aot_str_t), unsigned char *out) {
-  size_t n_cells = 16;
-  while (n_cells < 2 * (size_t)n) n_cells *= 2;
-  uint32_t *cells = calloc(n_cells, sizeof *cells);
-  if (!cells) return 0;
-  for (uint32_t i = 0; i < n; i++) {
+  kit_map_t map = {0};
+  int is_done = kit_map_reserve(&map, n);
+  for (uint32_t i = 0; is_done && i < n; i++) {
     out[i] = (unsigned char)(names[i].size && is_plain(names[i]));
     if (!out[i]) continue;
-    size_t at = XXH3_64bits(names[i].data, (size_t)names[i].size) & (n_cells - 1);
-    for (; cells[at]; at = (at + 1) & (n_cells - 1)) {
-      uint32_t other = cells[at] - 1;
-      if (names[other].size != names[i].size || memcmp(names[other].data, names[i].data, (size_t)names[i].size) != 0)
-        continue;
-      out[i] = out[other] = 0; /* twice: neither may represent one thing */
-      break;
-    }
-    if (!cells[at]) cells[at] = i + 1;
+    const uint64_t hash = XXH3_64bits(names[i].data, (size_t)names[i].size);
+    const uint32_t other = kit_map_find_or_add(&map, hash, is_name, names, &names[i], i);
+    is_done = other != KIT_MAP_NONE;
+    if (is_done && other != i) out[i] = out[other] = 0; /* twice: neither may represent one thing */
   }
-  free(cells);
-  return 1;
+  kit_map_deinit(&map);
+  return is_done;
 }
 
 /* Text stays as it is, but for what would end the string or the line, and bytes that are no UTF-8. */
-void aoth_quoted(aoth_text_t *out, aot_str_t s) {
+void aoth_quoted(kit_text_t *out, aot_str_t s) {
   static const char hex[] = "0123456789abcdef";
-  aoth_text_z(out, "\"");
+  kit_text_z(out, "\"");
   for (uint64_t i = 0; i < s.size;) {
     unsigned char c = (unsigned char)s.data[i];
-    size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
+    size_t length = kit_utf8_length(s.data + i, (size_t)(s.size - i));
     char escape[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
     const char *report_slot = c == '\n'   ? "\\n"
                               : c == '\t' ? "\\t"
@@ -208,10 +206,10 @@ void aoth_quoted(aoth_text_t *out, aot_str_t s) {
                               : c == '"'  ? "\\\""
                               : c == '\\' ? "\\\\"
                                           : NULL;
-    if (report_slot) aoth_text_add(out, report_slot, 2);
-    else if (!length || c < 0x20 || c == 0x7f) aoth_text_add(out, escape, 4);
-    else aoth_text_add(out, s.data + i, length);
+    if (report_slot) kit_text_add(out, report_slot, 2);
+    else if (!length || c < 0x20 || c == 0x7f) kit_text_add(out, escape, 4);
+    else kit_text_add(out, s.data + i, length);
     i += length && !report_slot ? length : 1;
   }
-  aoth_text_z(out, "\"");
+  kit_text_z(out, "\"");
 }

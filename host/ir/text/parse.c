@@ -28,7 +28,7 @@ static aot_status_t read_ahead(aoth_parser_t *s, const char *line, uint32_t numb
   s->lexer.line = number;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse(s));
-  aoth_arena_reset(s->scratch);
+  kit_arena_reset(s->scratch);
   return AOT_OK;
 }
 
@@ -64,7 +64,7 @@ static aot_status_t parse_program(aoth_parser_t *s, const char *text, size_t siz
   AOT_TRY(parse_head(s));
   while (s->token.kind != TOKEN_END) {
     AOT_TRY(aoth_parse_declaration(s));
-    aoth_arena_reset(s->scratch);
+    kit_arena_reset(s->scratch);
   }
   const aoth_properties_t read = {s->properties, s->property_names.n, s->property_names.at};
   aoth_properties_t all;
@@ -74,7 +74,7 @@ static aot_status_t parse_program(aoth_parser_t *s, const char *text, size_t siz
 
 static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, size_t size, int lines) {
   aoth_parser_t s = {
-      .p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create(), .lines = lines};
+      .p = p, .file = file ? file : "text", .text_end = text + size, .scratch = kit_arena_create(), .lines = lines};
   aoth_locator_t locator = {&s, locate};
   if (!s.scratch) return aoth_no_memory(p, "parsing", 0);
   s.values.epoch = s.graphs.epoch = s.symbols.epoch = 1;
@@ -88,7 +88,7 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
     status = parse_program(&s, text, size);
     p->locator = NULL;
   }
-  aoth_arena_destroy(s.scratch);
+  kit_arena_destroy(s.scratch);
   free(s.graphs.cells);
   free(s.values.cells);
   free(s.symbols.cells);

@@ -90,13 +90,13 @@ static aot_status_t finish_list(aoth_parser_t *s, const list_t *l, aot_arg_t *ou
   out->kind = l->kind;
   out->n = l->n;
   if (l->kind == AOT_ARG_VALUES) {
-    uint32_t *ids = aoth_arena_alloc(s->scratch, 8, (l->n + (size_t)1) * sizeof *ids);
+    uint32_t *ids = kit_arena_alloc(s->scratch, 8, (l->n + (size_t)1) * sizeof *ids);
     if (!ids) return aoth_parse_memory(s);
     for (uint32_t i = 0; i < l->n; i++) ids[i] = (uint32_t)s->ints.at[i];
     out->u.ids = ids;
     return AOT_OK;
   }
-  out->u.ints = aoth_arena_copy(s->scratch, 8, s->ints.at, l->n * sizeof *s->ints.at); /* doubles by their bits */
+  out->u.ints = kit_arena_copy(s->scratch, 8, s->ints.at, l->n * sizeof *s->ints.at); /* doubles by their bits */
   return out->u.ints ? AOT_OK : aoth_parse_memory(s);
 }
 

@@ -157,7 +157,7 @@ static aot_status_t parse_leaf_names(aoth_parser_t *s, aot_leaf_info_t *l) {
     else status = aoth_parse_string(s, &names.at[names.n++]);
   }
   l->n_names = names.n;
-  if (status == AOT_OK) l->names = aoth_arena_copy(s->scratch, 8, names.at, names.n * sizeof *names.at);
+  if (status == AOT_OK) l->names = kit_arena_copy(s->scratch, 8, names.at, names.n * sizeof *names.at);
   free(names.at);
   return status;
 }

@@ -173,6 +173,6 @@ aot_status_t aoth_parse_dim_list(aoth_parser_t *s, const int64_t **out, uint32_t
   }
   AOT_TRY(aoth_parse_punct(s, "]"));
   *n = s->ints.n;
-  *out = aoth_arena_copy(s->scratch, 8, s->ints.at, s->ints.n * sizeof *s->ints.at);
+  *out = kit_arena_copy(s->scratch, 8, s->ints.at, s->ints.n * sizeof *s->ints.at);
   return *out ? AOT_OK : aoth_parse_memory(s);
 }

@@ -162,7 +162,7 @@ static aot_status_t parse_node(aoth_parser_t *s, aot_graph_t g) {
   AOT_TRY(aoth_parse_op(s, &spec.op));
   s->focus = op;
   AOT_TRY(aoth_parse_args(s, aoth_ops_desc(s->p->ops, spec.op)));
-  aot_arg_t *args = aoth_arena_alloc(s->scratch, 8, (s->args.n + (size_t)1) * sizeof *args);
+  aot_arg_t *args = kit_arena_alloc(s->scratch, 8, (s->args.n + (size_t)1) * sizeof *args);
   if (!args) return aoth_parse_memory(s);
   for (uint32_t i = 0; i < s->args.n; i++) args[i] = s->args.at[i].arg;
   spec.args = args;
@@ -175,7 +175,7 @@ static aot_status_t parse_node(aoth_parser_t *s, aot_graph_t g) {
   AOT_TRY(aoth_edit_node_create(s->p, g, &spec, aot_no_node(), &node));
   AOT_TRY(define_results(s, node));
   s->args.n = 0;
-  aoth_arena_reset(s->scratch);
+  kit_arena_reset(s->scratch);
   return AOT_OK;
 }
 

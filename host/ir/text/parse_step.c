@@ -17,7 +17,7 @@ void aoth_parse_where(aoth_parser_t *s, const aoth_token_t *t, aoth_where_t *out
   out->line = t->line;
   out->column = (uint32_t)(t->at - t->line_start) + 1;
   out->end_column = (uint32_t)(t->end - t->line_start) + 1;
-  out->source = aoth_arena_text(s->p->store, t->line_start, size);
+  out->source = kit_arena_text(s->p->store, t->line_start, size);
 }
 
 aot_status_t aoth_parse_fail(aoth_parser_t *s, const aoth_token_t *t, const char *format, ...) {
@@ -147,7 +147,7 @@ aot_status_t aoth_parse_string(aoth_parser_t *s, aot_str_t *out) {
   if (s->token.kind != TOKEN_STRING) return aoth_parse_expected(s, "a string");
   *out = s->token.text;
   if (memchr(out->data, '\\', (size_t)out->size)) {
-    char *copy = aoth_arena_alloc(s->scratch, 1, (size_t)out->size + 1), *to = copy;
+    char *copy = kit_arena_alloc(s->scratch, 1, (size_t)out->size + 1), *to = copy;
     if (!copy) return aoth_parse_memory(s);
     for (const char *c = out->data, *end = c + out->size; c < end;) {
       if (*c != '\\') *to++ = *c++;
@@ -165,7 +165,7 @@ aot_status_t aoth_parse_string(aoth_parser_t *s, aot_str_t *out) {
 aot_status_t aoth_parse_bytes(aoth_parser_t *s, const void **out, uint64_t *nbytes) {
   aoth_token_t t = s->token;
   if (t.kind != TOKEN_STRING) return aoth_parse_expected(s, "bytes as a string of hexadecimal digits");
-  unsigned char *bytes = aoth_arena_alloc(s->p->store, 16, (size_t)t.text.size / 2 + 1);
+  unsigned char *bytes = kit_arena_alloc(s->p->store, 16, (size_t)t.text.size / 2 + 1);
   if (!bytes) return aoth_parse_memory(s);
   for (uint64_t i = 0; i < t.text.size; i++)
     if (hex_digit(t.text.data[i]) < 0 || t.text.size % 2)
@@ -186,7 +186,7 @@ aot_status_t aoth_parse_word_of(aoth_parser_t *s, const aoth_word_t *words, cons
     known[n].data = words->word;
     known[n++].size = strlen(words->word);
   }
-  int nearest = s->token.kind == TOKEN_WORD ? aoth_nearest(s->token.text, known, n) : -1;
+  int nearest = s->token.kind == TOKEN_WORD ? kit_nearest(s->token.text, known, n) : -1;
   if (nearest >= 0) aoth_hint(s->p, "did you mean %.*s?", (int)known[nearest].size, known[nearest].data);
   return AOT_E_INVALID;
 }

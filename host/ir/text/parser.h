@@ -38,9 +38,9 @@ typedef struct parser {
   aot_prog_t *p;
   const char *file, *text_end;
   aoth_lexer_t lexer;
-  aoth_token_t token;    /* the one to be looked at */
-  aoth_token_t focus;    /* what an edit in progress is about, for complaints of the store */
-  aoth_arena_t *scratch; /* arguments of the node being read, then of nothing */
+  aoth_token_t token;   /* the one to be looked at */
+  aoth_token_t focus;   /* what an edit in progress is about, for complaints of the store */
+  kit_arena_t *scratch; /* arguments of the node being read, then of nothing */
   aoth_labels_t graphs, values, symbols;
   AOTH_ROWS(int64_t) lets;             /* dimension of $eN */
   AOTH_ROWS(int64_t) symbol_dims;      /* dimension of symbol N */

@@ -65,14 +65,14 @@ static piece_t read_piece(aot_str_t text, int has_name) {
   return p;
 }
 
-static int differ(aoth_text_t *why, const char *kind, uint32_t i, const char *what, const char *text, const char *row) {
-  aoth_text_f(why, "%s %u %s %s in its schema's text, %s in its row", kind, i, what, text, row);
+static int differ(kit_text_t *why, const char *kind, uint32_t i, const char *what, const char *text, const char *row) {
+  kit_text_f(why, "%s %u %s %s in its schema's text, %s in its row", kind, i, what, text, row);
   return 0;
 }
 
 static const char *yes(int is) { return is ? "so" : "not so"; }
 
-static int same_marks(const piece_t *p, const aot_schema_arg_t *row, const char *kind, uint32_t i, aoth_text_t *why) {
+static int same_marks(const piece_t *p, const aot_schema_arg_t *row, const char *kind, uint32_t i, kit_text_t *why) {
   if (p->is_list != ((row->flags & AOT_SARG_LIST) != 0))
     return differ(why, kind, i, "is a list:", yes(p->is_list), yes(!p->is_list));
   if (row->write_if) return 1; /* a text has no word for that */
@@ -83,10 +83,10 @@ static int same_marks(const piece_t *p, const aot_schema_arg_t *row, const char 
   return 1;
 }
 
-static int same_argument(const piece_t *p, const aot_schema_arg_t *row, uint32_t i, aoth_text_t *why) {
+static int same_argument(const piece_t *p, const aot_schema_arg_t *row, uint32_t i, kit_text_t *why) {
   if (!aot_str_eq(p->name, row->name)) {
-    aoth_text_f(why, "argument %u is called '%.*s' in its schema's text, '%.*s' in its row", i, (int)p->name.size,
-                p->name.data, (int)row->name.size, row->name.data);
+    kit_text_f(why, "argument %u is called '%.*s' in its schema's text, '%.*s' in its row", i, (int)p->name.size,
+               p->name.data, (int)row->name.size, row->name.data);
     return 0;
   }
   if (p->has_default != ((row->flags & AOT_SARG_HAS_DEFAULT) != 0))
@@ -94,12 +94,12 @@ static int same_argument(const piece_t *p, const aot_schema_arg_t *row, uint32_t
   return same_marks(p, row, "argument", i, why);
 }
 
-static int wrong_count(aoth_text_t *why, const char *kind, uint32_t text, uint32_t rows) {
-  aoth_text_f(why, "it has %u %s in its schema's text, %u in its rows", text, kind, rows);
+static int wrong_count(kit_text_t *why, const char *kind, uint32_t text, uint32_t rows) {
+  kit_text_f(why, "it has %u %s in its schema's text, %u in its rows", text, kind, rows);
   return 0;
 }
 
-static int same_arguments(cursor_t c, const aot_op_desc_t *d, aoth_text_t *why) {
+static int same_arguments(cursor_t c, const aot_op_desc_t *d, kit_text_t *why) {
   uint32_t n = 0;
   int is_kwonly = 0;
   for (aot_str_t text; next_piece(&c, &text);) {
@@ -118,7 +118,7 @@ static int same_arguments(cursor_t c, const aot_op_desc_t *d, aoth_text_t *why) 
   return n == d->n_args ? 1 : wrong_count(why, "arguments", n, d->n_args);
 }
 
-static int same_results(aot_str_t text, const aot_op_desc_t *d, aoth_text_t *why) {
+static int same_results(aot_str_t text, const aot_op_desc_t *d, kit_text_t *why) {
   const int is_list = text.size >= 2 && text.data[0] == '(' && text.data[text.size - 1] == ')';
   cursor_t c = {text.data + is_list, text.data + text.size - is_list};
   uint32_t n = 0;
@@ -131,7 +131,7 @@ static int same_results(aot_str_t text, const aot_op_desc_t *d, aoth_text_t *why
   return n == d->n_results ? 1 : wrong_count(why, "results", n, d->n_results);
 }
 
-int aoth_schema_agrees(const aot_op_desc_t *d, aoth_text_t *out_why) {
+int aoth_schema_agrees(const aot_op_desc_t *d, kit_text_t *out_why) {
   const aot_str_t s = d->schema;
   if (s.size == 0) return 1;
   const char *open = memchr(s.data, '(', (size_t)s.size), *close = NULL;
@@ -142,7 +142,7 @@ int aoth_schema_agrees(const aot_op_desc_t *d, aoth_text_t *out_why) {
   }
   const aot_str_t rest = close ? trimmed(close + 1, s.data + s.size) : (aot_str_t){NULL, 0};
   if (rest.size < 2 || rest.data[0] != '-' || rest.data[1] != '>') {
-    aoth_text_f(out_why, "its schema's text is none: '%.*s'", (int)s.size, s.data);
+    kit_text_f(out_why, "its schema's text is none: '%.*s'", (int)s.size, s.data);
     return 0;
   }
   return same_arguments((cursor_t){open + 1, close}, d, out_why) &&

@@ -14,13 +14,13 @@ typedef struct dim_writer {
   const unsigned char *plain_symbols; /* 1: the symbol's name is a word of its own; NULL: judge by the name alone */
   uint32_t *let_numbers;              /* by expression, AOT_NO_INDEX: has none yet */
   uint32_t n_lets;
-  aoth_text_t *lets;
+  kit_text_t *lets;
 } aoth_dim_writer_t;
-void aoth_dim_write(aoth_dim_writer_t *w, int64_t dim, aoth_text_t *out);
-void aoth_symbol_write(aoth_dim_writer_t *w, uint32_t symbol, aoth_text_t *out);
+void aoth_dim_write(aoth_dim_writer_t *w, int64_t dim, kit_text_t *out);
+void aoth_symbol_write(aoth_dim_writer_t *w, uint32_t symbol, kit_text_t *out);
 
 /* Which of n names are words and occur once; out[i] 1 or 0. 0: no memory. */
 int aoth_plain_names(const aot_str_t *names, uint32_t n, int (*is_plain)(aot_str_t), unsigned char *out);
-void aoth_quoted(aoth_text_t *out, aot_str_t s);
+void aoth_quoted(kit_text_t *out, aot_str_t s);
 
 #endif

@@ -17,9 +17,9 @@ void world_open(at_world_t *w) {
   const aot_opts_t opts = {.struct_size = sizeof opts};
   const aot_table_t *table = NULL;
   memset(w, 0, sizeof *w);
-  w->session = aoth_arena_create();
-  w->scratch = aoth_arena_create();
-  w->values = aoth_arena_create();
+  w->session = kit_arena_create();
+  w->scratch = kit_arena_create();
+  w->values = kit_arena_create();
   w->sink = aoth_sink_create(NULL);
   w->ops = aoth_ops_create();
   w->ctx.sink = w->sink;
@@ -36,21 +36,21 @@ void world_close(at_world_t *w) {
   if (w->p) aoth_prog_destroy(w->p);
   aoth_ops_destroy(w->ops);
   aoth_sink_destroy(w->sink);
-  aoth_arena_destroy(w->session);
-  aoth_arena_destroy(w->scratch);
-  aoth_arena_destroy(w->values);
+  kit_arena_destroy(w->session);
+  kit_arena_destroy(w->scratch);
+  kit_arena_destroy(w->values);
 }
 
 void world_begin(at_world_t *w) {
   if (w->p) aoth_prog_destroy(w->p);
   aoth_sink_destroy(w->sink);
   w->ctx.sink = w->sink = aoth_sink_create(NULL);
-  aoth_arena_reset(w->values);
-  aoth_arena_reset(w->scratch);
+  kit_arena_reset(w->values);
+  kit_arena_reset(w->scratch);
   w->ctx.n_diags = 0;
   w->ctx.prog = w->p = aoth_prog_create(w->ops, &w->ctx);
   w->n_tensors = 4096;
-  w->tensors = aoth_arena_alloc(w->values, 8, w->n_tensors * sizeof *w->tensors);
+  w->tensors = kit_arena_alloc(w->values, 8, w->n_tensors * sizeof *w->tensors);
   w->why[0] = '\0';
   assert_int_equal(aoth_edit_graph_create(w->p, AOT_GRAPH_REGION, aot_str("test"), &w->graph), AOT_OK);
 }
@@ -181,7 +181,7 @@ static rk_tensor_t make_tensor(at_world_t *w, const aot_type_t *t) {
     span += t->sizes[d] ? (t->sizes[d] - 1) * t->strides[d] : 0;
   }
   r.nbytes = (uint64_t)(r.offset + span) * aot_dtype_size(r.dtype);
-  r.data = aoth_arena_alloc(w->values, 16, (size_t)r.nbytes);
+  r.data = kit_arena_alloc(w->values, 16, (size_t)r.nbytes);
   return r;
 }
 
@@ -207,7 +207,7 @@ static rk_arg_t give_arg(at_world_t *w, const aot_arg_t *a) {
   switch (a->kind) {
     case AOT_ARG_VALUE: r.u.tensor = &w->tensors[a->u.i]; break;
     case AOT_ARG_VALUES: {
-      const rk_tensor_t **list = aoth_arena_alloc(w->values, 8, (a->n + 1) * sizeof *list);
+      const rk_tensor_t **list = kit_arena_alloc(w->values, 8, (a->n + 1) * sizeof *list);
       for (i = 0; i < a->n; i++) list[i] = a->u.ids[i] == AOT_NO_ID ? NULL : &w->tensors[a->u.ids[i]];
       r.u.tensors = list;
       break;
@@ -280,10 +280,10 @@ const rk_tensor_t *world_output_tensor(const at_world_t *w, uint32_t i) {
 }
 
 void world_show(at_world_t *w) {
-  aoth_text_t text = {0};
+  kit_text_t text = {0};
   aoth_print(w->p, &text);
   if (text.data) print_message("%s", text.data);
-  aoth_text_deinit(&text);
+  kit_text_deinit(&text);
 }
 
 /* ---- numbers ---- */

@@ -11,7 +11,7 @@
 #define WORLD_MAX_RESULTS 64
 
 typedef struct at_world {
-  aoth_arena_t *session, *scratch, *values; /* values: tensors of one program */
+  kit_arena_t *session, *scratch, *values; /* values: tensors of one program */
   aoth_sink_t *sink;
   aoth_ops_t *ops;
   aot_host_t *host;

@@ -129,9 +129,9 @@ static double number(json_t *v) {
 
 static aot_arg_t read_list(const fixtures_t *f, json_t *list) {
   uint32_t n = (uint32_t)json_array_size(list), i;
-  int64_t *ints = aoth_arena_alloc(world.values, 8, (n + 1) * sizeof *ints);
-  double *floats = aoth_arena_alloc(world.values, 8, (n + 1) * sizeof *floats);
-  uint32_t *ids = aoth_arena_alloc(world.values, 8, (n + 1) * sizeof *ids);
+  int64_t *ints = kit_arena_alloc(world.values, 8, (n + 1) * sizeof *ints);
+  double *floats = kit_arena_alloc(world.values, 8, (n + 1) * sizeof *floats);
+  uint32_t *ids = kit_arena_alloc(world.values, 8, (n + 1) * sizeof *ids);
   int kind = AOT_ARG_INTS;
   for (i = 0; i < n; i++) {
     json_t *e = json_array_get(list, i), *v;
@@ -313,7 +313,7 @@ static void kernel_case(const char *line, uint32_t seed) {
       args[i] = c.args[i];
       if (args[i].kind == AOT_ARG_VALUE) args[i].u.i = ids[args[i].u.i];
       if (args[i].kind == AOT_ARG_VALUES) {
-        uint32_t *list = aoth_arena_alloc(world.values, 8, (args[i].n + 1) * sizeof *list);
+        uint32_t *list = kit_arena_alloc(world.values, 8, (args[i].n + 1) * sizeof *list);
         for (k = 0; k < args[i].n; k++) list[k] = ids[args[i].u.ids[k]];
         args[i].u.ids = list;
       }

@@ -24,17 +24,17 @@ static char *read_all(const char *path) {
 }
 
 /* Diagnostics name files of a temporary folder: leave the file names. */
-static void put_without(aoth_text_t *out, const char *text, const char *folder) {
+static void put_without(kit_text_t *out, const char *text, const char *folder) {
   size_t n = strlen(folder);
   while (*text) {
     const char *at = strstr(text, folder);
     if (!at) at = text + strlen(text);
-    aoth_text_f(out, "%.*s", (int)(at - text), text);
+    kit_text_f(out, "%.*s", (int)(at - text), text);
     text = *at ? at + n + 1 : at;
   }
 }
 
-static void run(const char *ir, aoth_text_t *out) {
+static void run(const char *ir, kit_text_t *out) {
   gh_prog_t p;
   if (gh_open(&p, ir, "autograd")) {
     if (*aoth_sink_text(p.sink)) put_without(out, aoth_sink_text(p.sink), p.folder);
@@ -46,7 +46,7 @@ static void run(const char *ir, aoth_text_t *out) {
 static int check(const char *folder, const char *name, int save) {
   char path[1024];
   char *ir, *want;
-  aoth_text_t got = {0};
+  kit_text_t got = {0};
   int ok = 1;
   snprintf(path, sizeof path, "%s/%s.ir", folder, name);
   if (!(ir = read_all(path))) return 0;
@@ -63,7 +63,7 @@ static int check(const char *folder, const char *name, int save) {
     free(want);
   }
   free(ir);
-  aoth_text_deinit(&got);
+  kit_text_deinit(&got);
   return ok;
 }
 

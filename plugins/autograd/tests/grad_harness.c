@@ -18,18 +18,18 @@ static int write_file(const char *path, const char *text) {
 
 static int write_files(gh_prog_t *p, const char *ir, const char *stages, char *pipeline_path, size_t size) {
   char path[128];
-  aoth_text_t yaml = {0};
+  kit_text_t yaml = {0};
   int ok;
-  aoth_text_f(&yaml, "aot: 1\nmodel: {import: ir, path: program.ir}\nstages:\n");
+  kit_text_f(&yaml, "aot: 1\nmodel: {import: ir, path: program.ir}\nstages:\n");
   while (*stages) {
     int n = (int)strcspn(stages, " ");
-    aoth_text_f(&yaml, "  - use: %.*s\n", n, stages);
+    kit_text_f(&yaml, "  - use: %.*s\n", n, stages);
     stages += n + (stages[n] == ' ');
   }
   snprintf(path, sizeof path, "%s/program.ir", p->folder);
   snprintf(pipeline_path, size, "%s/pipeline.yaml", p->folder);
   ok = write_file(path, ir) && write_file(pipeline_path, yaml.data);
-  aoth_text_deinit(&yaml);
+  kit_text_deinit(&yaml);
   return ok;
 }
 
@@ -73,4 +73,4 @@ void gh_close(gh_prog_t *p) {
   rmdir(p->folder);
 }
 
-void gh_print(gh_prog_t *p, aoth_text_t *out) { aoth_print(aoth_session_prog(p->session), out); }
+void gh_print(gh_prog_t *p, kit_text_t *out) { aoth_print(aoth_session_prog(p->session), out); }

@@ -20,6 +20,6 @@ typedef struct gh_prog {
 int gh_open(gh_prog_t *p, const char *ir, const char *stages);
 void gh_close(gh_prog_t *p);
 /* The program as text, after the stages. */
-void gh_print(gh_prog_t *p, aoth_text_t *out);
+void gh_print(gh_prog_t *p, kit_text_t *out);
 
 #endif

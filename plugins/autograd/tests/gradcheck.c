@@ -148,17 +148,17 @@ static uint32_t read_inputs(const char *text, input_t *out) {
 /* "f64[2, 3]" in columns, every other place: "f64[2, 3] strides [2, 4]". */
 static void put_strides(input_t *x) {
   const char *at = strchr(x->type, '[') + 1;
-  aoth_text_t strides = {0};
+  kit_text_t strides = {0};
   long stride = 2;
   while (*at != ']') {
     char *after;
     long size = strtol(at, &after, 10);
-    aoth_text_f(&strides, "%s%ld", strides.size ? ", " : " strides [", stride);
+    kit_text_f(&strides, "%s%ld", strides.size ? ", " : " strides [", stride);
     stride *= size > 1 ? size : 1;
     at = after + strspn(after, ", ");
   }
   if (strides.size) snprintf(x->type + strlen(x->type), sizeof x->type - strlen(x->type), "%s]", strides.data);
-  aoth_text_deinit(&strides);
+  kit_text_deinit(&strides);
 }
 
 static void vary(input_t *in, uint32_t n, int variant) {
@@ -169,36 +169,36 @@ static void vary(input_t *in, uint32_t n, int variant) {
 }
 
 /* The results of the last node: "%y, %z = .." */
-static void put_outputs(const char *body, aoth_text_t *ir) {
+static void put_outputs(const char *body, kit_text_t *ir) {
   const char *last = strrchr(body, ';'), *at = last ? last + 1 : body, *end = strchr(at, '=');
   int k = 0;
   while ((at = strchr(at, '%')) && at < end) {
     size_t n = 1 + strcspn(at + 1, ", =");
-    aoth_text_f(ir, "  out user_output %d = %.*s\n", k++, (int)n, at);
+    kit_text_f(ir, "  out user_output %d = %.*s\n", k++, (int)n, at);
     at += n;
   }
 }
 
-static void put_body(const char *body, aoth_text_t *ir) {
+static void put_body(const char *body, kit_text_t *ir) {
   while (*body) {
     size_t n = strcspn(body, ";");
-    aoth_text_f(ir, "  %.*s\n", (int)n, body);
+    kit_text_f(ir, "  %.*s\n", (int)n, body);
     body += n;
     while (*body == ';' || *body == ' ') body++;
   }
 }
 
-static void put_program(const grad_case_t *c, const input_t *in, uint32_t n, aoth_text_t *ir) {
-  aoth_text_f(ir, "aot 1\nproperties imported functional\n\n");
+static void put_program(const grad_case_t *c, const input_t *in, uint32_t n, kit_text_t *ir) {
+  kit_text_f(ir, "aot 1\nproperties imported functional\n\n");
   for (uint32_t i = 0; i < n; i++)
-    aoth_text_f(ir, "leaf %u user_input %u \"%s\" : %s%s\n", i, i, in[i].name, in[i].type, in[i].wants ? " grad" : "");
-  if (c->regions) aoth_text_f(ir, "\n%s", c->regions);
-  aoth_text_f(ir, "\ngraph @main forward {\n");
+    kit_text_f(ir, "leaf %u user_input %u \"%s\" : %s%s\n", i, i, in[i].name, in[i].type, in[i].wants ? " grad" : "");
+  if (c->regions) kit_text_f(ir, "\n%s", c->regions);
+  kit_text_f(ir, "\ngraph @main forward {\n");
   for (uint32_t i = 0; i < n; i++)
-    aoth_text_f(ir, "  in %%%s = user_input %u : %s%s\n", in[i].name, i, in[i].type, in[i].wants ? " grad" : "");
+    kit_text_f(ir, "  in %%%s = user_input %u : %s%s\n", in[i].name, i, in[i].type, in[i].wants ? " grad" : "");
   put_body(c->body, ir);
   put_outputs(c->body, ir);
-  aoth_text_f(ir, "}\n");
+  kit_text_f(ir, "}\n");
 }
 
 static aoth_tensor_t new_tensor(const aot_type_t *t) {
@@ -230,7 +230,7 @@ static void fill(input_t *x, const aot_type_t *type, aoth_random_t *r) {
       u = strtod(at, &after);
       at = after;
     }
-    aoth_tensor_store(type->dtype, element(&x->t, i), aot_dtype_is_float(type->dtype) ? u : floor(u));
+    kit_element_store(type->dtype, element(&x->t, i), aot_dtype_is_float(type->dtype) ? u : floor(u));
   }
 }
 
@@ -261,7 +261,7 @@ static double value(check_t *k) {
     snprintf(key, sizeof key, "output.%u", o);
     if (!aoth_step_get(k->prog.step, key, &y)) return NAN;
     for (aoth_walk_begin(&w, &y, &k->tangents[o]); w.left; aoth_walk_next(&w))
-      sum += aoth_tensor_load(y.dtype, w.at[0]) * aoth_tensor_load(AOT_F64, w.at[1]);
+      sum += kit_element_load(y.dtype, w.at[0]) * kit_element_load(AOT_F64, w.at[1]);
   }
   return sum;
 }
@@ -328,7 +328,7 @@ static void make_tangents(check_t *k, aoth_random_t *r) {
     aot_type_t type = {.dtype = y.dtype, .rank = y.rank, .sizes = y.sizes};
     k->tangents[o] = new_tensor(&type);
     for (int64_t e = 0; e < aoth_tensor_numel(&y); e++)
-      aoth_tensor_store(y.dtype, element(&k->tangents[o], e), k->c->expected ? 1 : 0.5 + aoth_random_unit(r));
+      kit_element_store(y.dtype, element(&k->tangents[o], e), k->c->expected ? 1 : 0.5 + aoth_random_unit(r));
   }
 }
 
@@ -372,7 +372,7 @@ static int is_pointwise(const check_t *k) {
 /* *out_pointwise: whether the row can take other shapes. */
 static int check_case(const grad_case_t *c, int variant, int verbose, const char *stages, int *out_pointwise) {
   check_t *k = calloc(1, sizeof *k);
-  aoth_text_t ir = {0};
+  kit_text_t ir = {0};
   int ok;
   k->c = c;
   k->n_in = read_inputs(c->inputs, k->in);
@@ -380,10 +380,10 @@ static int check_case(const grad_case_t *c, int variant, int verbose, const char
   put_program(c, k->in, k->n_in, &ir);
   ok = gh_open(&k->prog, ir.data, stages);
   if (ok && verbose) {
-    aoth_text_t text = {0};
+    kit_text_t text = {0};
     gh_print(&k->prog, &text);
     printf("%s\n", text.data);
-    aoth_text_deinit(&text);
+    kit_text_deinit(&text);
   }
   if (ok && k->prog.step) ok = run(k);
   if (!ok)
@@ -394,7 +394,7 @@ static int check_case(const grad_case_t *c, int variant, int verbose, const char
   for (uint32_t i = 0; i < k->n_in; i++) free(k->in[i].t.data);
   for (uint32_t o = 0; o < 16; o++) free(k->tangents[o].data);
   gh_close(&k->prog);
-  aoth_text_deinit(&ir);
+  kit_text_deinit(&ir);
   free(k);
   return ok;
 }

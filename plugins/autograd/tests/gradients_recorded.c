@@ -22,7 +22,7 @@
 typedef struct recorded {
   gh_prog_t prog;
   const aoth_st_t *data;
-  aoth_text_t leaves, inputs, call; /* of the program's text */
+  kit_text_t leaves, inputs, call; /* of the program's text */
   aoth_tensor_t tensors[MAX_TENSORS];
   char paths[MAX_TENSORS][16]; /* "0", "0.2", "" for keyword arguments */
   uint32_t n;
@@ -45,32 +45,32 @@ static int find_tensor(const aoth_st_t *data, json_t *ref, aoth_tensor_t *out) {
   return 1;
 }
 
-static void put_dims(aoth_text_t *out, json_t *list, const aoth_tensor_t *t) {
+static void put_dims(kit_text_t *out, json_t *list, const aoth_tensor_t *t) {
   size_t n = list ? json_array_size(list) : (size_t)t->rank;
-  aoth_text_f(out, "[");
+  kit_text_f(out, "[");
   for (size_t d = 0; d < n; d++)
-    aoth_text_f(out, "%s%lld", d ? ", " : "",
-                (long long)(list ? json_integer_value(json_array_get(list, d)) : t->sizes[d]));
-  aoth_text_f(out, "]");
+    kit_text_f(out, "%s%lld", d ? ", " : "",
+               (long long)(list ? json_integer_value(json_array_get(list, d)) : t->sizes[d]));
+  kit_text_f(out, "]");
 }
 
 /* A tensor argument: an input of the program. */
 static int put_tensor(recorded_t *r, json_t *arg, const char *path) {
   json_t *stride = json_object_get(arg, "stride");
-  aoth_text_t type = {0};
+  kit_text_t type = {0};
   aoth_tensor_t *t = &r->tensors[r->n];
   if (r->n == MAX_TENSORS || !find_tensor(r->data, arg, t)) return 0;
-  aoth_text_f(&type, "%s", aot_dtype_name(t->dtype));
+  kit_text_f(&type, "%s", aot_dtype_name(t->dtype));
   put_dims(&type, NULL, t);
   if (stride) {
-    aoth_text_f(&type, " strides ");
+    kit_text_f(&type, " strides ");
     put_dims(&type, stride, t);
   }
-  if (t->dtype == AOT_F32) aoth_text_f(&type, " grad");
-  aoth_text_f(&r->leaves, "leaf %u user_input %u \"a%u\" : %s\n", r->n, r->n, r->n, type.data);
-  aoth_text_f(&r->inputs, "  in %%a%u = user_input %u : %s\n", r->n, r->n, type.data);
-  aoth_text_f(&r->call, "%%a%u", r->n);
-  aoth_text_deinit(&type);
+  if (t->dtype == AOT_F32) kit_text_f(&type, " grad");
+  kit_text_f(&r->leaves, "leaf %u user_input %u \"a%u\" : %s\n", r->n, r->n, r->n, type.data);
+  kit_text_f(&r->inputs, "  in %%a%u = user_input %u : %s\n", r->n, r->n, type.data);
+  kit_text_f(&r->call, "%%a%u", r->n);
+  kit_text_deinit(&type);
   snprintf(r->paths[r->n++], sizeof *r->paths, "%s", path);
   return 1;
 }
@@ -89,59 +89,59 @@ static int put_arg(recorded_t *r, json_t *arg, const char *path);
 
 static int put_list(recorded_t *r, json_t *list, const char *path) {
   char element[16];
-  aoth_text_f(&r->call, "[");
+  kit_text_f(&r->call, "[");
   for (size_t i = 0; i < json_array_size(list); i++) {
-    if (i) aoth_text_f(&r->call, ", ");
+    if (i) kit_text_f(&r->call, ", ");
     snprintf(element, sizeof element, "%.8s.%u", path, (unsigned)i);
     if (!put_arg(r, json_array_get(list, i), element)) return 0;
   }
-  aoth_text_f(&r->call, "]");
+  kit_text_f(&r->call, "]");
   return 1;
 }
 
 static int put_arg(recorded_t *r, json_t *arg, const char *path) {
   json_t *v;
-  if (json_is_null(arg)) aoth_text_f(&r->call, "none");
+  if (json_is_null(arg)) kit_text_f(&r->call, "none");
   else if (json_object_get(arg, "t")) return put_tensor(r, arg, path);
-  else if ((v = json_object_get(arg, "i"))) aoth_text_f(&r->call, "%lld", (long long)json_integer_value(v));
+  else if ((v = json_object_get(arg, "i"))) kit_text_f(&r->call, "%lld", (long long)json_integer_value(v));
   else if ((v = json_object_get(arg, "f"))) {
-    if (json_is_string(v)) aoth_text_f(&r->call, "%s", json_string_value(v));
+    if (json_is_string(v)) kit_text_f(&r->call, "%s", json_string_value(v));
     else {
       char number[40];
       snprintf(number, sizeof number, "%.17g", json_number_value(v));
-      aoth_text_f(&r->call, "%s%s", number, strpbrk(number, ".e") ? "" : ".0");
+      kit_text_f(&r->call, "%s%s", number, strpbrk(number, ".e") ? "" : ".0");
     }
-  } else if ((v = json_object_get(arg, "b"))) aoth_text_f(&r->call, "%s", json_is_true(v) ? "true" : "false");
-  else if ((v = json_object_get(arg, "s"))) aoth_text_f(&r->call, "\"%s\"", json_string_value(v));
+  } else if ((v = json_object_get(arg, "b"))) kit_text_f(&r->call, "%s", json_is_true(v) ? "true" : "false");
+  else if ((v = json_object_get(arg, "s"))) kit_text_f(&r->call, "\"%s\"", json_string_value(v));
   else if ((v = json_object_get(arg, "l"))) return put_list(r, v, path);
   else if ((v = json_object_get(arg, "dtype")) && dtype_word(json_string_value(v)))
-    aoth_text_f(&r->call, "%s", dtype_word(json_string_value(v)));
+    kit_text_f(&r->call, "%s", dtype_word(json_string_value(v)));
   else return 0;
   return 1;
 }
 
 /* The program's text; 0: an argument that cannot be written. */
-static int put_program(recorded_t *r, json_t *c, aoth_text_t *ir) {
+static int put_program(recorded_t *r, json_t *c, kit_text_t *ir) {
   json_t *args = json_object_get(c, "args"), *kwargs = json_object_get(c, "kwargs"), *value;
   uint32_t n_out = (uint32_t)json_array_size(json_object_get(c, "outputs"));
   const char *key, *space = " ";
   char path[16];
-  for (uint32_t k = 0; k < n_out; k++) aoth_text_f(&r->call, "%s%%y%u", k ? ", " : "  ", k);
-  aoth_text_f(&r->call, " = %s", json_string_value(json_object_get(c, "op")));
+  for (uint32_t k = 0; k < n_out; k++) kit_text_f(&r->call, "%s%%y%u", k ? ", " : "  ", k);
+  kit_text_f(&r->call, " = %s", json_string_value(json_object_get(c, "op")));
   for (size_t i = 0; i < json_array_size(args); i++, space = ", ") {
     snprintf(path, sizeof path, "%u", (unsigned)i);
-    aoth_text_f(&r->call, "%s", space);
+    kit_text_f(&r->call, "%s", space);
     if (!put_arg(r, json_array_get(args, i), path)) return 0;
   }
   json_object_foreach(kwargs, key, value) {
-    aoth_text_f(&r->call, "%s%s=", space, key);
+    kit_text_f(&r->call, "%s%s=", space, key);
     if (!put_arg(r, value, "")) return 0;
     space = ", ";
   }
-  aoth_text_f(ir, "aot 1\nproperties imported functional\n\n%s\ngraph @main forward {\n%s%s\n",
-              r->leaves.data ? r->leaves.data : "", r->inputs.data ? r->inputs.data : "", r->call.data);
-  for (uint32_t k = 0; k < n_out; k++) aoth_text_f(ir, "  out user_output %u = %%y%u\n", k, k);
-  aoth_text_f(ir, "}\n");
+  kit_text_f(ir, "aot 1\nproperties imported functional\n\n%s\ngraph @main forward {\n%s%s\n",
+             r->leaves.data ? r->leaves.data : "", r->inputs.data ? r->inputs.data : "", r->call.data);
+  for (uint32_t k = 0; k < n_out; k++) kit_text_f(ir, "  out user_output %u = %%y%u\n", k, k);
+  kit_text_f(ir, "}\n");
   return 1;
 }
 
@@ -201,7 +201,7 @@ static int is_known_error(const char *op) { return strcmp(op, "aten.as_strided_s
 
 static int check_case(json_t *c, const aoth_st_t *data, int verbose) {
   recorded_t *r = calloc(1, sizeof *r);
-  aoth_text_t ir = {0};
+  kit_text_t ir = {0};
   int result = LEFT_OUT;
   r->data = data;
   if (!put_program(r, c, &ir)) snprintf(r->why, sizeof r->why, "an argument that the text form lacks");
@@ -218,10 +218,10 @@ static int check_case(json_t *c, const aoth_st_t *data, int verbose) {
              result == FAILED ? ir.data : "");
     gh_close(&r->prog);
   }
-  aoth_text_deinit(&ir);
-  aoth_text_deinit(&r->leaves);
-  aoth_text_deinit(&r->inputs);
-  aoth_text_deinit(&r->call);
+  kit_text_deinit(&ir);
+  kit_text_deinit(&r->leaves);
+  kit_text_deinit(&r->inputs);
+  kit_text_deinit(&r->call);
   free(r);
   return result;
 }

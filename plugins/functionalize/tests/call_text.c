@@ -86,8 +86,8 @@ void ct_values(aoth_tensor_t *t, int which) {
     double fraction = fmod(0.37 * (i + 1) + 0.61 * which, 1.0);
     int whole = t->dtype == AOT_BOOL ? (i + which) % 2 : (i + which) % 3;
     int is_real = aot_dtype_is_float(t->dtype) || t->dtype == AOT_C128 || t->dtype == AOT_C64;
-    aoth_tensor_store(t->dtype == AOT_C128 ? AOT_F64 : t->dtype, walk.at[0], is_real ? 0.1 + 0.8 * fraction : whole);
-    if (t->dtype == AOT_C128) aoth_tensor_store(AOT_F64, walk.at[0] + size / 2, 0.3 * fraction);
+    kit_element_store(t->dtype == AOT_C128 ? AOT_F64 : t->dtype, walk.at[0], is_real ? 0.1 + 0.8 * fraction : whole);
+    if (t->dtype == AOT_C128) kit_element_store(AOT_F64, walk.at[0] + size / 2, 0.3 * fraction);
   }
 }
 
@@ -123,18 +123,18 @@ int ct_next(ct_call_t *c) {
   return 0;
 }
 
-void ct_print(const ct_call_t *c, const char *op, const char *name, aoth_text_t *out) {
+void ct_print(const ct_call_t *c, const char *op, const char *name, kit_text_t *out) {
   int n = 0, n_printed = 0;
-  aoth_text_z(out, op);
+  kit_text_z(out, op);
   for (uint32_t a = 0; a < c->op->n_args; a++) {
     const aot_schema_arg_t *s = &c->op->args[a];
     if (!is_given(c, a) && ((c->skip >> a & 1) || (s->flags & AOT_SARG_HAS_DEFAULT))) continue;
-    aoth_text_f(out, "%s%.*s=", n_printed++ ? ", " : " ", (int)s->name.size, s->name.data);
-    if (!is_given(c, a)) aoth_text_z(out, "none");
-    else if (s->type != AOT_STYPE_TENSOR) aoth_text_z(out, literals(s)[which_option(c, a)]);
-    else if (s->flags & AOT_SARG_LIST) aoth_text_f(out, "[%%%s%d, %%%s%d]", name, n, name, n + 1), n += 2;
-    else aoth_text_f(out, "%%%s%d", name, n++);
+    kit_text_f(out, "%s%.*s=", n_printed++ ? ", " : " ", (int)s->name.size, s->name.data);
+    if (!is_given(c, a)) kit_text_z(out, "none");
+    else if (s->type != AOT_STYPE_TENSOR) kit_text_z(out, literals(s)[which_option(c, a)]);
+    else if (s->flags & AOT_SARG_LIST) kit_text_f(out, "[%%%s%d, %%%s%d]", name, n, name, n + 1), n += 2;
+    else kit_text_f(out, "%%%s%d", name, n++);
   }
 }
 
-void ct_print_type(const aoth_tensor_t *t, aoth_text_t *out) { aoth_tensor_print_shape(t, out); }
+void ct_print_type(const aoth_tensor_t *t, kit_text_t *out) { aoth_tensor_print_shape(t, out); }

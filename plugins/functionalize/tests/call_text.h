@@ -6,7 +6,7 @@
 #define CALL_TEXT_H
 
 #include <aot/opset.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <step/tensor.h>
 
 #define CT_ARGS 40
@@ -31,9 +31,9 @@ typedef struct ct_call {
 int ct_fill(ct_call_t *c); /* 0: some slot takes nothing that is known here */
 int ct_next(ct_call_t *c); /* the next combination; 0: that was the last */
 /* "op args", with input k called %NAMEk. */
-void ct_print(const ct_call_t *c, const char *op, const char *name, aoth_text_t *out);
-void ct_print_type(const aoth_tensor_t *t, aoth_text_t *out); /* f64[3, 3] */
-void ct_values(aoth_tensor_t *t, int which);                  /* numbers between 0.1 and 0.9, integers 0 to 2, truths */
+void ct_print(const ct_call_t *c, const char *op, const char *name, kit_text_t *out);
+void ct_print_type(const aoth_tensor_t *t, kit_text_t *out); /* f64[3, 3] */
+void ct_values(aoth_tensor_t *t, int which);                 /* numbers between 0.1 and 0.9, integers 0 to 2, truths */
 int ct_is_written(const aot_op_desc_t *d, uint32_t arg);
 
 #endif

@@ -227,7 +227,7 @@ static int same_numbers(const aoth_tensor_t *got, const eg_world_t *w, const eg_
   if (got->rank != shape.rank || got->dtype != shape.dtype || !aoth_tensor_same_sizes(got, &shape)) return 0;
   aoth_walk_begin(&walk, got, NULL);
   for (int64_t i = 0; walk.left > 0; i++, aoth_walk_next(&walk))
-    if (!near(aoth_tensor_load(got->dtype, walk.at[0]), w->number[want->storage][eg_position(&want->at, i)], 1e-10))
+    if (!near(kit_element_load(got->dtype, walk.at[0]), w->number[want->storage][eg_position(&want->at, i)], 1e-10))
       return 0;
   return 1;
 }
@@ -329,7 +329,7 @@ static double product_with_direction(const ws_t *c, const eg_program_t *p) {
     if (!p->input[k].requires_grad || !aoth_step_get(c->step, key, &g)) continue;
     aoth_walk_begin(&walk, &g, NULL);
     for (int64_t i = 0; walk.left > 0; i++, aoth_walk_next(&walk))
-      sum += aoth_tensor_load(AOT_F64, walk.at[0]) * p->input[k].direction[eg_position(&p->input[k].at, i)];
+      sum += kit_element_load(AOT_F64, walk.at[0]) * p->input[k].direction[eg_position(&p->input[k].at, i)];
   }
   return sum;
 }
@@ -419,14 +419,14 @@ static int is_refusal(const char *why) {
 static int check(ws_t *shops, int kind, const eg_program_t *p, const eg_world_t *w, char *why, size_t size,
                  int *out_refused) {
   ws_t *c = &shops[kind];
-  aoth_text_t ir = {0};
+  kit_text_t ir = {0};
   c->stages = stages[kind];
   eg_print(p, w, kind == SYMBOLIC, &ir);
   int ok = ws_compile(c, ir.data);
   if (!ok) snprintf(why, size, "it does not compile: %s", ws_complaints(c));
   int refused = !ok && is_refusal(why);
   ok = ok && check_compiled(c, kind, p, w, why, size);
-  aoth_text_deinit(&ir);
+  kit_text_deinit(&ir);
   *out_refused |= refused;
   return ok || refused;
 }
@@ -472,7 +472,7 @@ static int try_one(ws_t *shops, int kind, uint64_t seed, int *out_refused, uint6
   static eg_world_t w;
   static eg_program_t p;
   random_t r = {seed * UINT64_C(0x9E3779B97F4A7C15) + 0x1234567};
-  aoth_text_t ir = {0};
+  kit_text_t ir = {0};
   char why[2048] = "";
   for (int i = 0; i < 8; i++) next(&r);
   generate(&r, kind, &p, &w);
@@ -481,7 +481,7 @@ static int try_one(ws_t *shops, int kind, uint64_t seed, int *out_refused, uint6
   reduce(shops, kind, &p, &w, why, sizeof why);
   eg_print(&p, &w, kind == SYMBOLIC, &ir);
   printf("FAILED seed %llu, stages %s: %s\n%s\n", (unsigned long long)seed, stages[kind], why, ir.data);
-  aoth_text_deinit(&ir);
+  kit_text_deinit(&ir);
   return 0;
 }
 

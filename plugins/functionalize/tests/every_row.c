@@ -38,7 +38,7 @@ static void undriven(rows_t *r, const aot_op_desc_t *d, const char *why) {
   printf("not driven: %.*s: %.*s\n", (int)d->name.size, d->name.data, (int)strcspn(why, "\n"), why);
 }
 
-static int failed(rows_t *r, const aot_op_desc_t *d, const char *why, const aoth_text_t *program) {
+static int failed(rows_t *r, const aot_op_desc_t *d, const char *why, const kit_text_t *program) {
   r->n_failed++;
   printf("FAILED %.*s: %s\n%s\n", (int)d->name.size, d->name.data, why, program->data);
   return 0;
@@ -66,25 +66,25 @@ static aoth_tensor_t inside(const aoth_tensor_t *t, const aoth_tensor_t *whole) 
   return r;
 }
 
-static void print_inputs(const aoth_tensor_t *t, int n, const char *name, aoth_text_t *out) {
-  aoth_text_z(out, "aot 1\nproperties imported\n");
+static void print_inputs(const aoth_tensor_t *t, int n, const char *name, kit_text_t *out) {
+  kit_text_z(out, "aot 1\nproperties imported\n");
   for (int i = 0; i < n; i++) {
-    aoth_text_f(out, "leaf %d user_input %d \"x%d\" : ", i, i, i);
+    kit_text_f(out, "leaf %d user_input %d \"x%d\" : ", i, i, i);
     ct_print_type(&t[i], out);
-    aoth_text_z(out, "\n");
+    kit_text_z(out, "\n");
   }
-  aoth_text_z(out, "graph @main forward {\n");
+  kit_text_z(out, "graph @main forward {\n");
   for (int i = 0; i < n; i++) {
-    aoth_text_f(out, "  in %%%s%d = user_input %d : ", name, i, i);
+    kit_text_f(out, "  in %%%s%d = user_input %d : ", name, i, i);
     ct_print_type(&t[i], out);
-    aoth_text_z(out, "\n");
+    kit_text_z(out, "\n");
   }
 }
 
-static void print_results(const char *name, int n, aoth_text_t *out) {
-  aoth_text_z(out, "  ");
-  for (int i = 0; i < n; i++) aoth_text_f(out, i ? ", %%%s%d" : "%%%s%d", name, i);
-  aoth_text_z(out, n ? " = " : "");
+static void print_results(const char *name, int n, kit_text_t *out) {
+  kit_text_z(out, "  ");
+  for (int i = 0; i < n; i++) kit_text_f(out, i ? ", %%%s%d" : "%%%s%d", name, i);
+  kit_text_z(out, n ? " = " : "");
 }
 
 static int step_output(rows_t *r, int k, aoth_tensor_t *out) {
@@ -97,7 +97,7 @@ static int step_output(rows_t *r, int k, aoth_tensor_t *out) {
 
 static int same_number(int32_t dtype, const void *a, const void *b) {
   if (dtype == AOT_C128 || dtype == AOT_C64) return memcmp(a, b, aot_dtype_size(dtype)) == 0;
-  double x = aoth_tensor_load(dtype, a), y = aoth_tensor_load(dtype, b);
+  double x = kit_element_load(dtype, a), y = kit_element_load(dtype, b);
   return fabs(x - y) <= 1e-12 * (1 + fabs(y)) || (isnan(x) && isnan(y)) || x == y;
 }
 
@@ -136,10 +136,10 @@ static int write_through(const aoth_tensor_t *base, const aoth_tensor_t *view, c
   aoth_walk_begin(&walk, &v, NULL);
   for (; walk.left > 0; aoth_walk_next(&walk)) {
     if (seen[(uint64_t)(walk.at[0] - storage) / size]++) return 0;
-    if (base->dtype == AOT_C128) aoth_tensor_store(AOT_F64, walk.at[0] + 8, -aoth_tensor_load(AOT_F64, walk.at[0] + 8));
-    aoth_tensor_store(base->dtype == AOT_C128 ? AOT_F64 : base->dtype, walk.at[0],
-                      base->dtype == AOT_BOOL ? !aoth_tensor_load(AOT_BOOL, walk.at[0])
-                                              : -aoth_tensor_load(base->dtype, walk.at[0]));
+    if (base->dtype == AOT_C128) kit_element_store(AOT_F64, walk.at[0] + 8, -kit_element_load(AOT_F64, walk.at[0] + 8));
+    kit_element_store(base->dtype == AOT_C128 ? AOT_F64 : base->dtype, walk.at[0],
+                      base->dtype == AOT_BOOL ? !kit_element_load(AOT_BOOL, walk.at[0])
+                                              : -kit_element_load(base->dtype, walk.at[0]));
   }
   return 1;
 }
@@ -154,19 +154,19 @@ static int repeats(const aoth_tensor_t *view) {
 /* Does the same program run without writing? */
 static int can_be_read(rows_t *r, const ct_call_t *c, const char *op, const aoth_tensor_t *given, int n_results,
                        int which, int is_bool) {
-  aoth_text_t ir = {0};
+  kit_text_t ir = {0};
   print_inputs(given, c->n_inputs, "x", &ir);
   print_results("r", n_results, &ir);
   ct_print(c, op, "x", &ir);
   const char *reader = is_bool ? "aten.logical_not.default" : "aten.neg.default";
-  aoth_text_f(&ir, "\n  %%w = %s %%r%d\n  out user_output 0 = %%w\n}\n", reader, which);
+  kit_text_f(&ir, "\n  %%w = %s %%r%d\n  out user_output 0 = %%w\n}\n", reader, which);
   int ok = ws_compile(&r->shop, ir.data) && aoth_step_forward(r->shop.step, given, (uint32_t)c->n_inputs) == AOT_OK;
-  aoth_text_deinit(&ir);
+  kit_text_deinit(&ir);
   return ok;
 }
 
 /* 1: it worked; 0: these arguments do not fit; -1: it failed, which is reported. */
-static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, aoth_text_t *ir) {
+static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, kit_text_t *ir) {
   char op[160], why[600], wanted[CT_BYTES];
   aoth_tensor_t given[CT_INPUTS], view, now, read;
   uint64_t reach;
@@ -176,8 +176,8 @@ static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, aoth_te
   print_results("r", n_results, ir);
   ct_print(c, op, "x", ir);
   int is_bool = given[0].dtype == AOT_BOOL;
-  aoth_text_f(ir, "\n  %%w = %s %%r%d\n  %%base = aten.clone.default %%x0\n  out user_output 0 = %%base\n}\n",
-              is_bool ? "aten.logical_not_.default" : "aten.neg_.default", which);
+  kit_text_f(ir, "\n  %%w = %s %%r%d\n  %%base = aten.clone.default %%x0\n  out user_output 0 = %%base\n}\n",
+             is_bool ? "aten.logical_not_.default" : "aten.neg_.default", which);
   if (strstr(ir->data, "copy=true") || !ws_import(&r->shop, ir->data) || !geometry_of(r, which, &view)) return 0;
   /* PyTorch does not check _reshape_alias */
   if (!aoth_tensor_extent(&view, &reach) || reach > given[0].nbytes) return 0;
@@ -204,9 +204,9 @@ static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, aoth_te
 static int try_view(rows_t *r, ct_call_t *c) {
   int is_list = c->op->n_results == 1 && (c->op->results[0].flags & AOT_SARG_LIST);
   for (int n = 1; n <= (is_list ? 4 : 1); n++) {
-    aoth_text_t ir = {0};
+    kit_text_t ir = {0};
     int outcome = check_view(r, c, n, n - 1, &ir);
-    aoth_text_deinit(&ir);
+    kit_text_deinit(&ir);
     if (outcome) return outcome;
   }
   return 0;
@@ -295,7 +295,7 @@ static int keep(const aoth_tensor_t *t, ct_input_t *out) {
 static int compute(rows_t *r, ct_call_t *c, const aot_op_desc_t *f, outcome_t *out) {
   char op[160];
   aoth_tensor_t given[CT_INPUTS], result;
-  aoth_text_t ir = {0};
+  kit_text_t ir = {0};
   out->n = 0;
   /* lists are of two */
   for (uint32_t k = 0; k < f->n_results; k++) out->n += f->results[k].flags & AOT_SARG_LIST ? 2 : 1;
@@ -304,13 +304,13 @@ static int compute(rows_t *r, ct_call_t *c, const aot_op_desc_t *f, outcome_t *o
   print_inputs(given, c->n_inputs, "x", &ir);
   print_results("r", out->n, &ir);
   ct_print(c, op, "x", &ir);
-  for (int k = 0; k < out->n; k++) aoth_text_f(&ir, "\n  out user_output %d = %%r%d", k, k);
-  aoth_text_z(&ir, "\n}\n");
+  for (int k = 0; k < out->n; k++) kit_text_f(&ir, "\n  out user_output %d = %%r%d", k, k);
+  kit_text_z(&ir, "\n}\n");
   int ok = out->n > 0 && out->n <= MAX_RESULTS && ws_compile(&r->shop, ir.data);
   ok = ok && aoth_step_forward(r->shop.step, given, (uint32_t)c->n_inputs) == AOT_OK;
   for (int k = 0; ok && k < out->n; k++)
     ok = step_output(r, k, &result) && result.dtype && aoth_tensor_numel(&result) > 0 && keep(&result, &out->result[k]);
-  aoth_text_deinit(&ir);
+  kit_text_deinit(&ir);
   return ok;
 }
 
@@ -343,7 +343,7 @@ static void put_converted(const aoth_tensor_t *to, const aoth_tensor_t *from) {
   aoth_walk_t source;
   aoth_walk_begin(&walk, to, NULL);
   for (aoth_walk_begin(&source, &index, NULL); walk.left > 0; aoth_walk_next(&walk), aoth_walk_next(&source))
-    aoth_tensor_store(to->dtype, walk.at[0], aoth_tensor_load(from->dtype, source.at[0]));
+    kit_element_store(to->dtype, walk.at[0], kit_element_load(from->dtype, source.at[0]));
 }
 
 typedef struct written {
@@ -374,17 +374,16 @@ static int prepare(const ct_call_t *c, const outcome_t *o, written_t *x) {
   return k == o->n;
 }
 
-static void print_writer(const ct_call_t *c, const written_t *x, const aot_op_desc_t *w, int in_place,
-                         aoth_text_t *ir) {
+static void print_writer(const ct_call_t *c, const written_t *x, const aot_op_desc_t *w, int in_place, kit_text_t *ir) {
   int n_results = 0, n_written = 0;
   print_inputs(x->given, c->n_inputs, "whole", ir);
   for (int i = 0; i < c->n_inputs; i++) {
     const aoth_tensor_t *t = &c->input[i].tensor;
-    if (!c->input[i].is_written) aoth_text_f(ir, "  %%x%d = aten.alias.default %%whole%d\n", i, i);
-    else if (t->rank == 0) aoth_text_f(ir, "  %%x%d = aten.select.int %%whole%d, 0, 1\n", i, i);
+    if (!c->input[i].is_written) kit_text_f(ir, "  %%x%d = aten.alias.default %%whole%d\n", i, i);
+    else if (t->rank == 0) kit_text_f(ir, "  %%x%d = aten.select.int %%whole%d, 0, 1\n", i, i);
     else
-      aoth_text_f(ir, "  %%x%d = aten.slice.Tensor %%whole%d, -1, 1, %lld, 2\n", i, i,
-                  2 * (long long)t->sizes[t->rank - 1] + 1);
+      kit_text_f(ir, "  %%x%d = aten.slice.Tensor %%whole%d, -1, 1, %lld, 2\n", i, i,
+                 2 * (long long)t->sizes[t->rank - 1] + 1);
   }
   for (uint32_t k = 0; k < w->n_results; k++) n_results += w->results[k].flags & AOT_SARG_LIST ? 2 : 1;
   print_results("r", n_results, ir);
@@ -396,20 +395,20 @@ static void print_writer(const ct_call_t *c, const written_t *x, const aot_op_de
   k -= n_written;
   for (uint32_t a = 0; !in_place && a < w->n_args; a++) {
     if (!ct_is_written(w, a)) continue;
-    aoth_text_f(ir, ", %.*s=", (int)w->args[a].name.size, w->args[a].name.data);
-    if (w->args[a].flags & AOT_SARG_LIST) aoth_text_f(ir, "[%%x%d, %%x%d]", k, k + 1), k += 2;
-    else aoth_text_f(ir, "%%x%d", k), k++;
+    kit_text_f(ir, ", %.*s=", (int)w->args[a].name.size, w->args[a].name.data);
+    if (w->args[a].flags & AOT_SARG_LIST) kit_text_f(ir, "[%%x%d, %%x%d]", k, k + 1), k += 2;
+    else kit_text_f(ir, "%%x%d", k), k++;
   }
-  aoth_text_z(ir, "\n");
+  kit_text_z(ir, "\n");
   for (int i = 0, n = 0; i < c->n_inputs; i++) {
     if (!c->input[i].is_written) continue;
-    aoth_text_f(ir, "  %%now%d = aten.clone.default %%whole%d\n  out user_output %d = %%now%d\n", i, i, n++, i);
+    kit_text_f(ir, "  %%now%d = aten.clone.default %%whole%d\n  out user_output %d = %%now%d\n", i, i, n++, i);
   }
-  aoth_text_z(ir, "}\n");
+  kit_text_z(ir, "}\n");
 }
 
 /* 1: it worked; 0: these arguments do not fit; -1: it failed. */
-static int check_writer(rows_t *r, ct_call_t *c, const aot_op_desc_t *w, const aot_op_desc_t *f, aoth_text_t *ir) {
+static int check_writer(rows_t *r, ct_call_t *c, const aot_op_desc_t *w, const aot_op_desc_t *f, kit_text_t *ir) {
   static outcome_t o;
   static written_t x;
   int in_place = c->skip == 0;
@@ -445,9 +444,9 @@ static void drive_writer(rows_t *r, const aot_op_desc_t *w) {
   for (uint32_t a = 0; a < w->n_args && a < 32; a++)
     if (ct_is_written(w, a) && (w->args[a].flags & AOT_SARG_KWONLY)) c.skip |= 1u << a;
   for (int tries = 0; tries < MAX_TRIES && n_worked < ENOUGH; tries++) {
-    aoth_text_t ir = {0};
+    kit_text_t ir = {0};
     int outcome = ct_fill(&c) ? check_writer(r, &c, w, f, &ir) : 0;
-    aoth_text_deinit(&ir);
+    kit_text_deinit(&ir);
     if (outcome < 0) return;
     n_worked += outcome;
     if (!outcome && r->shop.sink) snprintf(why, sizeof why, "no arguments fit; the last: %s", ws_complaints(&r->shop));

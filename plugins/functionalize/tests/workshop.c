@@ -1,7 +1,7 @@
 #include "workshop.h"
 
 #include <aot/inline.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <sandbox/session.h>
 #include <compiler/session_lifetime.h>
 #include <stdio.h>
@@ -32,15 +32,15 @@ static void drop_file(const char *folder, const char *name) {
 }
 
 static int put_pipeline(const ws_t *w) {
-  aoth_text_t yaml = {0};
-  aoth_text_z(&yaml, "aot: 1\nmodel: {import: ir, path: program.ir}\nstages:\n");
+  kit_text_t yaml = {0};
+  kit_text_z(&yaml, "aot: 1\nmodel: {import: ir, path: program.ir}\nstages:\n");
   for (const char *use = w->stages; *use;) {
     int n = (int)strcspn(use, " ");
-    aoth_text_f(&yaml, "  - use: %.*s\n", n, use);
+    kit_text_f(&yaml, "  - use: %.*s\n", n, use);
     use += n + (use[n] == ' ');
   }
   int ok = yaml.data && put_file(w->folder, "p.yaml", yaml.data);
-  aoth_text_deinit(&yaml);
+  kit_text_deinit(&yaml);
   return ok;
 }
 

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 typedef struct fixture { /* what outlives a program */
-  aoth_arena_t *session;
+  kit_arena_t *session;
   aoth_ops_t *ops;
   const aot_import_t *importer;
 } fixture_t;
@@ -48,7 +48,7 @@ static const void *create(const char *file) {
 static int start(void **state) {
   aoth_sink_t *sink = aoth_sink_create(NULL);
   (void)state;
-  world.session = aoth_arena_create();
+  world.session = kit_arena_create();
   world.ops = aoth_ops_create();
   assert_int_equal(aoth_ops_add(world.ops, create(ATEN_PLUGIN), "aten", sink), AOT_OK);
   world.importer = create(IMPORT_PLUGIN);
@@ -60,8 +60,8 @@ static void run_begin(run_t *r, const uint8_t *bytes, uint64_t n) {
   aot_file_t file = {sizeof file, 0, AOT_STR_INIT("model.pt2"), bytes, n};
   memset(r, 0, sizeof *r);
   r->ctx.session = world.session;
-  r->ctx.graph = aoth_arena_create();
-  r->ctx.scratch = aoth_arena_create();
+  r->ctx.graph = kit_arena_create();
+  r->ctx.scratch = kit_arena_create();
   r->ctx.sink = aoth_sink_create(NULL);
   r->ctx.stage = "import";
   r->prog = aoth_prog_create(world.ops, &r->ctx);
@@ -75,8 +75,8 @@ static void run_begin(run_t *r, const uint8_t *bytes, uint64_t n) {
 static void run_end(run_t *r) {
   aoth_prog_destroy(r->prog);
   aoth_sink_destroy(r->ctx.sink);
-  aoth_arena_destroy(r->ctx.graph);
-  aoth_arena_destroy(r->ctx.scratch);
+  kit_arena_destroy(r->ctx.graph);
+  kit_arena_destroy(r->ctx.scratch);
 }
 
 static void every_fixture_imports_and_verifies(void **state) {
@@ -108,7 +108,7 @@ static void every_fixture_imports_and_verifies(void **state) {
 
 static void the_flat_layout_gives_the_same_program(void **state) {
   aot_graph_api_t g;
-  aoth_text_t a = {0}, b = {0};
+  kit_text_t a = {0}, b = {0};
   test_env_t t;
   run_t x, y;
   uint64_t n, m;
@@ -133,8 +133,8 @@ static void the_flat_layout_gives_the_same_program(void **state) {
     assert_int_equal(p.nbytes, q.nbytes);
     if (p.nbytes) assert_memory_equal(p.data, q.data, p.nbytes);
   }
-  aoth_text_deinit(&a);
-  aoth_text_deinit(&b);
+  kit_text_deinit(&a);
+  kit_text_deinit(&b);
   run_end(&x);
   run_end(&y);
   test_env_deinit(&t);

@@ -116,7 +116,7 @@ double *replay_numbers(aothost_t *h, const char *key, int64_t *out_n) {
   double *out = calloc((size_t)n + 1, sizeof *out);
   assert_non_null(out);
   char *data = dense(&t);
-  for (int64_t i = 0; i < n; i++) out[i] = aoth_tensor_load(t.dtype, data + (size_t)i * aot_dtype_size(t.dtype));
+  for (int64_t i = 0; i < n; i++) out[i] = kit_element_load(t.dtype, data + (size_t)i * aot_dtype_size(t.dtype));
   free(data);
   return out;
 }

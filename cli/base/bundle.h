@@ -6,7 +6,7 @@
 
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
 
-/* Before the program goes to these backends: stored, should a run fail. Nothing without config.bundle_dir. */
+/* Before the program goes to these backends: kept, should a run fail. For aoth_session_config_t. */
 void aoth_bundle_lowering(aoth_session_t *s, const aoth_stage_t *const *backends, uint32_t n,
                           const aoth_stage_t *assign);
 

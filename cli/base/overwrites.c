@@ -1,4 +1,4 @@
-#include <config/overwrites.h>
+#include <cli/base/overwrites.h>
 
 #include <aot/inline.h>
 #include <base/file.h>
@@ -12,7 +12,7 @@ typedef struct written {
 } written_t;
 
 static aot_status_t compare(const written_t *w, const char *read, const char *what) {
-  if (!read || !aoth_file_same(w->path, read)) return AOT_OK;
+  if (!read || !kit_file_same(w->path, read)) return AOT_OK;
   aoth_sink_report(w->sink, AOT_SEVERITY_ERROR, w->where, "run.overwrites",
                    "%s would be written over %s: %s and %s are the same file; give it another name", w->what, what,
                    w->path, read);

@@ -3,7 +3,7 @@
  * Blocks double from 64 KiB to 4 MiB; what does not fit a block gets a block of its own. Under AddressSanitizer all
  * memory that is not handed out is poisoned, so that a pointer stored across a reset is found at its first use. A lock
  * makes allocation safe from any thread, as the plugin interface promises. */
-#include <base/arena.h>
+#include "arena.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ typedef struct block {
   max_align_t bytes[];
 } block_t;
 
-struct aoth_arena {
+struct kit_arena {
   block_t *top; /* the one that is being filled; the oldest is the first block */
   uint64_t nbytes;
   int failed;
@@ -50,7 +50,7 @@ struct aoth_arena {
 
 static char *block_bytes(block_t *b) { return (char *)b->bytes; }
 
-static block_t *block_push(aoth_arena_t *a, size_t need) {
+static block_t *block_push(kit_arena_t *a, size_t need) {
   size_t capacity = a->top ? a->top->capacity * 2 : FIRST_BLOCK;
   if (capacity > LAST_BLOCK) capacity = LAST_BLOCK;
   if (capacity < need) capacity = need;
@@ -69,8 +69,8 @@ static void block_free(block_t *b) {
   free(b);
 }
 
-aoth_arena_t *aoth_arena_create(void) {
-  aoth_arena_t *a = calloc(1, sizeof *a);
+kit_arena_t *kit_arena_create(void) {
+  kit_arena_t *a = calloc(1, sizeof *a);
   if (!a) return NULL;
   if (pthread_mutex_init(&a->lock, NULL) != 0) {
     free(a);
@@ -79,7 +79,7 @@ aoth_arena_t *aoth_arena_create(void) {
   return a;
 }
 
-void aoth_arena_destroy(aoth_arena_t *a) {
+void kit_arena_destroy(kit_arena_t *a) {
   if (!a) return;
   while (a->top) {
     block_t *older = a->top->next;
@@ -90,7 +90,7 @@ void aoth_arena_destroy(aoth_arena_t *a) {
   free(a);
 }
 
-void aoth_arena_reset(aoth_arena_t *a) {
+void kit_arena_reset(kit_arena_t *a) {
   pthread_mutex_lock(&a->lock);
   while (a->top && a->top->next) {
     block_t *older = a->top->next;
@@ -113,7 +113,7 @@ static size_t aligned_offset(block_t *b, size_t align) {
   return (size_t)(up - (uintptr_t)block_bytes(b));
 }
 
-static void *bump(aoth_arena_t *a, size_t align, size_t size) {
+static void *bump(kit_arena_t *a, size_t align, size_t size) {
   if (size > MAX_ALLOC || align > MAX_ALLOC) return NULL;
   block_t *b = a->top;
   size_t at = b ? aligned_offset(b, align) : 0;
@@ -129,7 +129,7 @@ static void *bump(aoth_arena_t *a, size_t align, size_t size) {
   return p;
 }
 
-void *aoth_arena_alloc(aoth_arena_t *a, size_t align, size_t size) {
+void *kit_arena_alloc(kit_arena_t *a, size_t align, size_t size) {
   if (align == 0) align = sizeof(max_align_t);
   if ((align & (align - 1)) != 0) return NULL;
   if (align < 8) align = 8; /* the granule of AddressSanitizer; pointers inside stay separate */
@@ -141,18 +141,18 @@ void *aoth_arena_alloc(aoth_arena_t *a, size_t align, size_t size) {
   return p;
 }
 
-void *aoth_arena_copy(aoth_arena_t *a, size_t align, const void *src, size_t size) {
-  void *p = aoth_arena_alloc(a, align, size);
+void *kit_arena_copy(kit_arena_t *a, size_t align, const void *src, size_t size) {
+  void *p = kit_arena_alloc(a, align, size);
   if (p && size) memcpy(p, src, size);
   return p;
 }
 
-char *aoth_arena_text(aoth_arena_t *a, const char *src, size_t size) {
+char *kit_arena_text(kit_arena_t *a, const char *src, size_t size) {
   if (size >= MAX_ALLOC) return NULL;
-  char *p = aoth_arena_alloc(a, 1, size + 1);
+  char *p = kit_arena_alloc(a, 1, size + 1);
   if (p && size) memcpy(p, src, size);
   return p;
 }
 
-int aoth_arena_failed(const aoth_arena_t *a) { return a->failed; }
-uint64_t aoth_arena_nbytes(const aoth_arena_t *a) { return a->nbytes; }
+int kit_arena_failed(const kit_arena_t *a) { return a->failed; }
+uint64_t kit_arena_nbytes(const kit_arena_t *a) { return a->nbytes; }

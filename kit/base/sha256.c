@@ -1,5 +1,5 @@
 /* FIPS 180-4, sections 5.1.1, 5.3.3 and 6.2. */
-#include <base/sha256.h>
+#include "sha256.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void take_block(uint32_t h[8], const unsigned char *block) {
   for (int i = 0; i < 8; i++) h[i] += s[i];
 }
 
-void aoth_sha256(const void *bytes, size_t nbytes, char out_hex[AOTH_SHA256_HEX]) {
+void kit_sha256(const void *bytes, size_t nbytes, char out_hex[KIT_SHA256_HEX]) {
   uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const unsigned char *at = bytes;
   const size_t whole = nbytes / BLOCK * BLOCK, rest = nbytes - whole;

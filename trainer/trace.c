@@ -1,26 +1,20 @@
 /* Spans and counters as they happen, in memory; one file at the end. Times are microseconds since the trace began. */
-#include <base/trace.h>
+#include <trainer/trace.h>
 
+#include <base/clock.h>
 #include <base/file.h>
-#include <base/text.h>
+#include "kit/base/text.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct aoth_trace {
   char *path;
   uint64_t begin_ns;
-  aoth_text_t events;
+  kit_text_t events;
   pthread_mutex_t lock;
 };
-
-uint64_t aoth_now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 aoth_trace_t *aoth_trace_create(const char *path) {
   aoth_trace_t *t = path ? calloc(1, sizeof *t) : NULL;
@@ -32,17 +26,17 @@ aoth_trace_t *aoth_trace_create(const char *path) {
 }
 
 static void begin_event(aoth_trace_t *t, const char *name) {
-  aoth_text_z(&t->events, t->events.size ? ",\n{\"name\": " : "{\"name\": ");
-  aoth_text_json(&t->events, (aot_str_t){name, strlen(name)});
+  kit_text_z(&t->events, t->events.size ? ",\n{\"name\": " : "{\"name\": ");
+  kit_text_json(&t->events, (aot_str_t){name, strlen(name)});
 }
 
 void aoth_trace_lane(aoth_trace_t *t, int lane, const char *name) {
   if (!t) return;
   pthread_mutex_lock(&t->lock);
   begin_event(t, "thread_name");
-  aoth_text_f(&t->events, ", \"ph\": \"M\", \"pid\": %ld, \"tid\": %d, \"args\": {\"name\": ", (long)getpid(), lane);
-  aoth_text_json(&t->events, (aot_str_t){name, strlen(name)});
-  aoth_text_z(&t->events, "}}");
+  kit_text_f(&t->events, ", \"ph\": \"M\", \"pid\": %ld, \"tid\": %d, \"args\": {\"name\": ", (long)getpid(), lane);
+  kit_text_json(&t->events, (aot_str_t){name, strlen(name)});
+  kit_text_z(&t->events, "}}");
   pthread_mutex_unlock(&t->lock);
 }
 
@@ -55,12 +49,12 @@ void aoth_trace_past(aoth_trace_t *t, int lane, const char *category, const char
   if (!t || begin_ns < t->begin_ns) return;
   pthread_mutex_lock(&t->lock);
   begin_event(t, name);
-  aoth_text_z(&t->events, ", \"cat\": ");
-  aoth_text_json(&t->events, (aot_str_t){category, strlen(category)});
-  aoth_text_f(&t->events, ", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": %ld, \"tid\": %d",
-              (double)(begin_ns - t->begin_ns) / 1e3, (double)ns / 1e3, (long)getpid(), lane);
-  if (args && *args) aoth_text_f(&t->events, ", \"args\": {%s}", args);
-  aoth_text_z(&t->events, "}");
+  kit_text_z(&t->events, ", \"cat\": ");
+  kit_text_json(&t->events, (aot_str_t){category, strlen(category)});
+  kit_text_f(&t->events, ", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": %ld, \"tid\": %d",
+             (double)(begin_ns - t->begin_ns) / 1e3, (double)ns / 1e3, (long)getpid(), lane);
+  if (args && *args) kit_text_f(&t->events, ", \"args\": {%s}", args);
+  kit_text_z(&t->events, "}");
   pthread_mutex_unlock(&t->lock);
 }
 
@@ -68,8 +62,8 @@ void aoth_trace_counter(aoth_trace_t *t, const char *name, double value) {
   if (!t || value - value != 0) return; /* JSON has no infinities */
   pthread_mutex_lock(&t->lock);
   begin_event(t, name);
-  aoth_text_f(&t->events, ", \"ph\": \"C\", \"ts\": %.3f, \"pid\": %ld, \"args\": {\"value\": %.17g}}",
-              (double)(aoth_now_ns() - t->begin_ns) / 1e3, (long)getpid(), value);
+  kit_text_f(&t->events, ", \"ph\": \"C\", \"ts\": %.3f, \"pid\": %ld, \"args\": {\"value\": %.17g}}",
+             (double)(aoth_now_ns() - t->begin_ns) / 1e3, (long)getpid(), value);
   pthread_mutex_unlock(&t->lock);
 }
 
@@ -90,7 +84,7 @@ aot_status_t aoth_trace_write(aoth_trace_t *t, aoth_sink_t *sink) {
 
 void aoth_trace_destroy(aoth_trace_t *t) {
   if (!t) return;
-  aoth_text_deinit(&t->events);
+  kit_text_deinit(&t->events);
   pthread_mutex_destroy(&t->lock);
   free(t->path);
   free(t);

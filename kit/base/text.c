@@ -2,7 +2,7 @@
  *
  * Edit distance: optimal string alignment (Damerau 1964, restricted): insertion, deletion, substitution and the swap of
  * neighbours cost 1 each; three rows of the table are enough. */
-#include <base/text.h>
+#include "text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void aoth_text_deinit(aoth_text_t *t) {
+void kit_text_deinit(kit_text_t *t) {
   free(t->data);
   memset(t, 0, sizeof *t);
 }
 
 /* Room for n more bytes and the terminator. */
-static int text_room(aoth_text_t *t, size_t n) {
+static int text_room(kit_text_t *t, size_t n) {
   if (t->failed || n > SIZE_MAX / 4) return t->failed = 1, 0;
   size_t need = t->size + n + 1;
   if (need <= t->capacity) return 1;
@@ -29,25 +29,25 @@ static int text_room(aoth_text_t *t, size_t n) {
   return 1;
 }
 
-void aoth_text_add(aoth_text_t *t, const char *bytes, size_t n) {
+void kit_text_add(kit_text_t *t, const char *bytes, size_t n) {
   if (!text_room(t, n)) return;
   if (n) memcpy(t->data + t->size, bytes, n);
   t->size += n;
   t->data[t->size] = 0;
 }
 
-void aoth_text_str(aoth_text_t *t, aot_str_t s) { aoth_text_add(t, s.data, (size_t)s.size); }
+void kit_text_str(kit_text_t *t, aot_str_t s) { kit_text_add(t, s.data, (size_t)s.size); }
 
-void aoth_text_z(aoth_text_t *t, const char *s) { aoth_text_add(t, s, s ? strlen(s) : 0); }
+void kit_text_z(kit_text_t *t, const char *s) { kit_text_add(t, s, s ? strlen(s) : 0); }
 
-void aoth_text_f(aoth_text_t *t, const char *format, ...) {
+void kit_text_f(kit_text_t *t, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  aoth_text_v(t, format, args);
+  kit_text_v(t, format, args);
   va_end(args);
 }
 
-void aoth_text_v(aoth_text_t *t, const char *format, va_list args) {
+void kit_text_v(kit_text_t *t, const char *format, va_list args) {
   va_list again;
   va_copy(again, args);
   size_t room = text_room(t, 31) ? t->capacity - t->size : 0;
@@ -59,38 +59,38 @@ void aoth_text_v(aoth_text_t *t, const char *format, va_list args) {
   va_end(again);
 }
 
-void aoth_text_i64(aoth_text_t *t, int64_t i) {
+void kit_text_i64(kit_text_t *t, int64_t i) {
   char digits[24];
   char *end = digits + sizeof digits, *p = end;
   uint64_t magnitude = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
   do *--p = (char)('0' + magnitude % 10);
   while (magnitude /= 10);
   if (i < 0) *--p = '-';
-  aoth_text_add(t, p, (size_t)(end - p));
+  kit_text_add(t, p, (size_t)(end - p));
 }
 
-void aoth_text_double(aoth_text_t *t, double d) {
+void kit_text_double(kit_text_t *t, double d) {
   char buffer[40];
   if (isnan(d)) {
-    aoth_text_z(t, "nan");
+    kit_text_z(t, "nan");
     return;
   }
   if (isinf(d)) {
-    aoth_text_z(t, d > 0 ? "inf" : "-inf");
+    kit_text_z(t, d > 0 ? "inf" : "-inf");
     return;
   }
   if (d == floor(d) && fabs(d) < 1e15 && !(d == 0 && signbit(d))) {
-    aoth_text_i64(t, (int64_t)d);
+    kit_text_i64(t, (int64_t)d);
     return;
   }
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(buffer, sizeof buffer, "%.*g", digits, d);
     if (strtod(buffer, NULL) == d) break;
   }
-  aoth_text_z(t, buffer);
+  kit_text_z(t, buffer);
 }
 
-size_t aoth_utf8_length(const char *at, size_t n) {
+size_t kit_utf8_length(const char *at, size_t n) {
   const unsigned char *c = (const unsigned char *)at;
   if (c[0] < 0x80) return 1;
   size_t length = c[0] >= 0xC2 && c[0] < 0xE0 ? 2 : (c[0] & 0xF0) == 0xE0 ? 3 : c[0] >= 0xF0 && c[0] < 0xF5 ? 4 : 0;
@@ -102,12 +102,12 @@ size_t aoth_utf8_length(const char *at, size_t n) {
   return length;
 }
 
-void aoth_text_json(aoth_text_t *t, aot_str_t s) {
+void kit_text_json(kit_text_t *t, aot_str_t s) {
   static const char hex[] = "0123456789abcdef";
-  aoth_text_add(t, "\"", 1);
+  kit_text_add(t, "\"", 1);
   for (uint64_t i = 0; i < s.size;) {
     unsigned char c = (unsigned char)s.data[i];
-    size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
+    size_t length = kit_utf8_length(s.data + i, (size_t)(s.size - i));
     char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
     const char *report_slot = c == '\n'   ? "\\n"
                               : c == '\t' ? "\\t"
@@ -115,13 +115,13 @@ void aoth_text_json(aoth_text_t *t, aot_str_t s) {
                               : c == '"'  ? "\\\""
                               : c == '\\' ? "\\\\"
                                           : NULL;
-    if (!length) aoth_text_add(t, "\\ufffd", 6);
-    else if (report_slot) aoth_text_add(t, report_slot, 2);
-    else if (c < 0x20 || c == 0x7f) aoth_text_add(t, escape, 6);
-    else aoth_text_add(t, s.data + i, length);
+    if (!length) kit_text_add(t, "\\ufffd", 6);
+    else if (report_slot) kit_text_add(t, report_slot, 2);
+    else if (c < 0x20 || c == 0x7f) kit_text_add(t, escape, 6);
+    else kit_text_add(t, s.data + i, length);
     i += length ? length : 1;
   }
-  aoth_text_add(t, "\"", 1);
+  kit_text_add(t, "\"", 1);
 }
 
 #define NEAR_MAX 96 /* longer words are compared by their first bytes */
@@ -154,7 +154,7 @@ static unsigned distance(const char *a, unsigned na, const char *b, unsigned nb,
   return last[nb];
 }
 
-int aoth_nearest(aot_str_t word, const aot_str_t *candidates, size_t n) {
+int kit_nearest(aot_str_t word, const aot_str_t *candidates, size_t n) {
   unsigned size = word.size < NEAR_MAX ? (unsigned)word.size : NEAR_MAX;
   unsigned limit = 1 + size / 4;
   int found = -1;

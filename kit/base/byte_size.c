@@ -1,10 +1,10 @@
-#include <base/byte_size.h>
+#include "byte_size.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-int aoth_byte_size(const char *text, int64_t *out) {
+int kit_byte_size(const char *text, int64_t *out) {
   static const struct {
     const char *suffix;
     double factor;

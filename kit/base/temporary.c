@@ -1,6 +1,6 @@
 /* temporary.c - see temporary.h. */
 #define _GNU_SOURCE /* gettid */
-#include <base/temporary.h>
+#include "temporary.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int is_mark(const char *end) {
   return *end >= '0' && *end <= '9' && end[strspn(end, "0123456789-")] == '\0';
 }
 
-int aoth_temporary_remove(int folder, const char *name) {
+int kit_temporary_remove(int folder, const char *name) {
   const char *end = strrchr(name, '.');
   struct stat st;
   if (!end || !is_mark(end)) return 0;
@@ -38,7 +38,7 @@ static void sweep(const char *folder, const char *base) {
   const size_t n = strlen(base);
   DIR *dir = opendir(folder);
   for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
-    if (strncmp(d->d_name, base, n) == 0 && is_mark(d->d_name + n)) aoth_temporary_remove(dirfd(dir), d->d_name);
+    if (strncmp(d->d_name, base, n) == 0 && is_mark(d->d_name + n)) kit_temporary_remove(dirfd(dir), d->d_name);
   if (dir) closedir(dir);
 }
 
@@ -54,7 +54,7 @@ static int open_locked(const char *name) {
   }
 }
 
-int aoth_temporary_open(const char *path, char **out_name) {
+int kit_temporary_open(const char *path, char **out_name) {
   const char *slash = strrchr(path, '/');
   const size_t size = strlen(path) + 48;
   char *name = malloc(size), *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");

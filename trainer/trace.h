@@ -9,7 +9,6 @@
 typedef struct aoth_trace aoth_trace_t;
 
 aoth_trace_t *aoth_trace_create(const char *path); /* written by aoth_trace_write; NULL path: NULL */
-uint64_t aoth_now_ns(void);                        /* monotonic */
 /* A span that began at begin_ns and ends now. args: "\"nodes\": 12, \"edits\": 3" (JSON members) or NULL. */
 void aoth_trace_span(aoth_trace_t *t, const char *category, const char *name, uint64_t begin_ns, const char *args);
 /* One that is over, in a lane of its own: 1 is the host, 2 and above have the name that they are given. */

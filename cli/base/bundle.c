@@ -11,8 +11,8 @@
  *         call.safetensors    what the call was given (step.h, aoth_step_given)
  *
  * `aothost replay DIR` does it again, and so does `aothost opt program.ir --use UNIT --with ..` for a stage; the
- * command line is printed and is in info.json. */
-#include <sandbox/bundle.h>
+ * command line is printed and stands in info.json. */
+#include <cli/base/bundle.h>
 
 #include <aot/inline.h>
 #include <errno.h>
@@ -24,29 +24,29 @@
 #include <unistd.h>
 
 static int write_file(aoth_session_t *s, const char *dir, const char *name, const char *data, size_t size) {
-  aoth_text_t path = {0};
-  aoth_text_f(&path, "%s/%s", dir, name);
+  kit_text_t path = {0};
+  kit_text_f(&path, "%s/%s", dir, name);
   aoth_writer_t *w = aoth_writer_begin_own(path.data ? path.data : "", s->config.sink);
   if (w) aoth_writer_write(w, data, size);
   const int ok = w && aoth_writer_commit(w) == AOT_OK;
-  aoth_text_deinit(&path);
+  kit_text_deinit(&path);
   return ok;
 }
 
-static int write_text(aoth_session_t *s, const char *dir, const char *name, aoth_text_t *text) {
+static int write_text(aoth_session_t *s, const char *dir, const char *name, kit_text_t *text) {
   const int ok = !text->failed && write_file(s, dir, name, text->data ? text->data : "", text->size);
-  aoth_text_deinit(text);
+  kit_text_deinit(text);
   return ok;
 }
 
-static void print_stage(aoth_text_t *t, const aoth_stage_t *stage) {
-  aoth_text_z(t, "  - use: ");
+static void print_stage(kit_text_t *t, const aoth_stage_t *stage) {
+  kit_text_z(t, "  - use: ");
   aoth_yaml_print_text(t, aot_str(stage->use));
-  aoth_text_z(t, "\n");
+  kit_text_z(t, "\n");
   if (strcmp(stage->name, stage->use) != 0) {
-    aoth_text_z(t, "    as: ");
+    kit_text_z(t, "    as: ");
     aoth_yaml_print_text(t, aot_str(stage->name));
-    aoth_text_z(t, "\n");
+    kit_text_z(t, "\n");
   }
   aoth_print_options(t, "    with: ", stage);
   aoth_print_isolation(t, "    ", stage);
@@ -58,80 +58,80 @@ static int is_of_run(const aoth_session_t *s, const aoth_stage_t *stage) {
 }
 
 static int write_pipeline(aoth_session_t *s, const char *dir, const aoth_stage_t *stage) {
-  aoth_text_t t = {0};
-  aoth_text_f(&t, "# %s\naot: 1\n",
-              is_of_run(s, stage) ? "A program whose run failed." : "The failed stage with its input program.");
-  if (s->now.prog) aoth_text_z(&t, "model: {import: ir, path: program.ir}\n");
-  if (s->n_opsets) aoth_text_z(&t, "opsets:\n");
+  kit_text_t t = {0};
+  kit_text_f(&t, "# %s\naot: 1\n",
+             is_of_run(s, stage) ? "A program whose run failed." : "The failed stage with its input program.");
+  if (s->now.prog) kit_text_z(&t, "model: {import: ir, path: program.ir}\n");
+  if (s->n_opsets) kit_text_z(&t, "opsets:\n");
   for (uint32_t i = 0; i < s->n_opsets; i++) {
-    aoth_text_z(&t, "  - ");
+    kit_text_z(&t, "  - ");
     aoth_yaml_print_text(&t, aot_str(s->opsets[i].unit->id));
-    aoth_text_z(&t, "\n");
+    kit_text_z(&t, "\n");
   }
-  if (s->n_declared) aoth_text_z(&t, "operators:\n");
+  if (s->n_declared) kit_text_z(&t, "operators:\n");
   for (uint32_t i = 0; i < s->n_declared; i++) {
-    aoth_text_z(&t, "  - ");
+    kit_text_z(&t, "  - ");
     aoth_yaml_print_text(&t, s->declared[i]);
-    aoth_text_z(&t, "\n");
+    kit_text_z(&t, "\n");
   }
   if (aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS)) {
-    aoth_text_z(&t, "stages:\n");
-    if (is_of_run(s, stage)) aoth_text_add(&t, s->backends.data, s->backends.size);
+    kit_text_z(&t, "stages:\n");
+    if (is_of_run(s, stage)) kit_text_add(&t, s->backends.data, s->backends.size);
     else print_stage(&t, stage);
   }
-  if (s->device_unit.unit && is_of_run(s, stage)) aoth_text_f(&t, "run: {device: %s}\n", s->device_unit.unit->id);
+  if (s->device_unit.unit && is_of_run(s, stage)) kit_text_f(&t, "run: {device: %s}\n", s->device_unit.unit->id);
   return write_text(s, dir, "pipeline.yaml", &t);
 }
 
 /* text as one word of a POSIX shell. */
-static void shell_word(aoth_text_t *out, const char *text) {
+static void shell_word(kit_text_t *out, const char *text) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=:+,@%-";
   if (*text && strspn(text, plain) == strlen(text)) {
-    aoth_text_z(out, text);
+    kit_text_z(out, text);
     return;
   }
-  aoth_text_z(out, "'");
+  kit_text_z(out, "'");
   for (; *text; text++) {
-    if (*text == '\'') aoth_text_z(out, "'\\''");
-    else aoth_text_add(out, text, 1);
+    if (*text == '\'') kit_text_z(out, "'\\''");
+    else kit_text_add(out, text, 1);
   }
-  aoth_text_z(out, "'");
+  kit_text_z(out, "'");
 }
 
-static void plugin_folders(const aoth_session_t *s, aoth_text_t *out) {
+static void plugin_folders(const aoth_session_t *s, kit_text_t *out) {
   for (uint32_t i = 0; i < s->config.n_plugin_dirs; i++) {
-    aoth_text_z(out, " --plugin-dir ");
+    kit_text_z(out, " --plugin-dir ");
     shell_word(out, s->config.plugin_dirs[i]);
   }
 }
 
 /* A stage alone is for `aothost opt`; a run, and operators that the pipeline declared, want the whole bundle. */
-static void replay_command(aoth_session_t *s, const char *dir, const aoth_stage_t *stage, aoth_text_t *out) {
+static void replay_command(aoth_session_t *s, const char *dir, const aoth_stage_t *stage, kit_text_t *out) {
   if (is_of_run(s, stage) || s->n_declared) {
-    aoth_text_z(out, "aothost replay ");
+    kit_text_z(out, "aothost replay ");
     shell_word(out, dir);
     plugin_folders(s, out);
     return;
   }
-  aoth_text_z(out, "aothost opt ");
-  aoth_text_t path = {0};
-  aoth_text_f(&path, "%s/program.ir", dir);
+  kit_text_z(out, "aothost opt ");
+  kit_text_t path = {0};
+  kit_text_f(&path, "%s/program.ir", dir);
   shell_word(out, path.data ? path.data : "program.ir");
-  aoth_text_deinit(&path);
-  aoth_text_z(out, " --use ");
+  kit_text_deinit(&path);
+  kit_text_z(out, " --use ");
   shell_word(out, stage->use);
   for (uint32_t i = 0; i < stage->opts.n_values; i++) {
-    aoth_text_t with = {0};
-    aoth_text_str(&with, aoth_unit_option(stage->unit, i)->name);
-    aoth_text_z(&with, "=");
+    kit_text_t with = {0};
+    kit_text_str(&with, aoth_unit_option(stage->unit, i)->name);
+    kit_text_z(&with, "=");
     aoth_print_option_value(&with, stage, i);
-    aoth_text_z(out, " --with ");
+    kit_text_z(out, " --with ");
     shell_word(out, with.data ? with.data : "");
-    aoth_text_deinit(&with);
+    kit_text_deinit(&with);
   }
-  if (aoth_stage_is_isolated(s, stage)) aoth_text_z(out, " --isolate worker");
-  if (aoth_stage_timeout(s, stage) > 0) aoth_text_f(out, " --stage-timeout %g", aoth_stage_timeout(s, stage));
-  if (s->config.watch && s->config.watch->edited) aoth_text_z(out, " --check-stages");
+  if (aoth_stage_is_isolated(s, stage)) kit_text_z(out, " --isolate worker");
+  if (aoth_stage_timeout(s, stage) > 0) kit_text_f(out, " --stage-timeout %g", aoth_stage_timeout(s, stage));
+  if (s->config.watch && s->config.watch->edited) kit_text_z(out, " --check-stages");
   plugin_folders(s, out);
 }
 
@@ -172,8 +172,8 @@ static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *st
   json_object_set_new(info, "replay", replay ? json_string(replay) : json_null());
   char *text = json_dumps(info, JSON_INDENT(2));
   json_decref(info);
-  aoth_text_t t = {0};
-  if (text) aoth_text_f(&t, "%s\n", text);
+  kit_text_t t = {0};
+  if (text) kit_text_f(&t, "%s\n", text);
   t.failed |= text == NULL;
   void (*release)(void *);
   json_get_alloc_funcs(NULL, &release);
@@ -183,18 +183,17 @@ static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *st
 
 void aoth_bundle_lowering(aoth_session_t *s, const aoth_stage_t *const *backends, uint32_t n,
                           const aoth_stage_t *assign) {
-  if (!s->config.bundle_dir) return;
-  aoth_text_deinit(&s->lowered);
-  aoth_text_deinit(&s->backends);
+  kit_text_deinit(&s->lowered);
+  kit_text_deinit(&s->backends);
   aoth_print(s->now.prog, &s->lowered);
   if (assign) print_stage(&s->backends, assign);
   for (uint32_t i = 0; i < n; i++) print_stage(&s->backends, backends[i]);
 }
 
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal) {
-  aoth_text_t dir = {0}, program = {0}, edits = {0}, replay = {0};
+  kit_text_t dir = {0}, program = {0}, edits = {0}, replay = {0};
   const uint32_t last_node = s->ctx.last_node; /* printing moves it */
-  aoth_text_z(&dir, s->config.bundle_dir);
+  kit_text_z(&dir, s->config.bundle_dir);
   const char *path = dir.data ? dir.data : "";
   int ok = aoth_make_dirs(path, 0777);
   if (!ok)
@@ -202,17 +201,17 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
                      path, strerror(errno));
   const int can_replay = s->now.prog && aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS);
   if (ok && s->now.prog) {
-    if (is_of_run(s, stage)) aoth_text_add(&program, s->lowered.data, s->lowered.size);
+    if (is_of_run(s, stage)) kit_text_add(&program, s->lowered.data, s->lowered.size);
     else aoth_print(s->now.prog, &program);
     ok = write_text(s, path, "program.ir", &program);
   }
   if (ok && is_of_run(s, stage) && s->keep_call) {
-    aoth_text_t call = {0};
-    aoth_text_f(&call, "%s/call.safetensors", path);
+    kit_text_t call = {0};
+    kit_text_f(&call, "%s/call.safetensors", path);
     ok = call.data && s->keep_call(s->keeper, call.data, s->config.sink) == AOT_OK;
-    aoth_text_deinit(&call);
+    kit_text_deinit(&call);
   }
-  aoth_text_z(&edits, journal);
+  kit_text_z(&edits, journal);
   if (ok) ok = write_text(s, path, "journal.txt", &edits);
   if (ok) ok = write_pipeline(s, path, stage);
   if (can_replay) replay_command(s, path, stage, &replay);
@@ -222,7 +221,7 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "bundle.written", "reproduction bundle: %s", path);
     if (replay.data) aoth_sink_line(s->config.sink, "replay: %s", replay.data);
   }
-  aoth_text_deinit(&dir);
-  aoth_text_deinit(&edits);
-  aoth_text_deinit(&replay);
+  kit_text_deinit(&dir);
+  kit_text_deinit(&edits);
+  kit_text_deinit(&replay);
 }

@@ -1,0 +1,12 @@
+/* Signing plugin files (plugin/signature.h has the form of keys and signatures). */
+#ifndef AOTH_SIGNING_H
+#define AOTH_SIGNING_H
+
+#include <base/sink.h>
+
+/* A new secret key at `path`, and its public one at `path`.pub. Files that are there are left alone: told. */
+aot_status_t aoth_key_make(const char *path, aoth_sink_t *sink);
+/* Writes FILE.sig for each file, by the secret key at `key`. The first failure ends it: told. */
+aot_status_t aoth_sign(const char *key, const char *const *files, uint32_t n_files, aoth_sink_t *sink);
+
+#endif
