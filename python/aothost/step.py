@@ -307,5 +307,9 @@ def refuse_wrapped(model: torch.nn.Module) -> None:
         if module._backward_hooks or module._backward_pre_hooks:
             raise NotImplementedError(f"{path or name} has backward hooks, which a compiled step does not run")
     for path, p in model.named_parameters():
+        kind = next((t.__name__ for t in (type(p), type(p.data)) if t not in (torch.nn.Parameter, torch.Tensor)), None)
+        if kind or p.device.type != "cpu":
+            what = f"a {kind}" if kind else f"on the device {p.device}"
+            raise NotImplementedError(f"{path} is {what}; a compiled step has plain tensors of the CPU")
         if p._backward_hooks or p._post_accumulate_grad_hooks:
             raise NotImplementedError(f"{path} has gradient hooks, which a compiled step does not run")

@@ -43,8 +43,8 @@ class Whole(torch.nn.Module):
         for i, (tensor, version) in enumerate(zip(tensors, versions)):
             if tensor._version != version:
                 raise NotImplementedError(
-                    f"the model changes tensor {i} of the step's inputs in place, of shape {list(tensor.shape)}: a step "
-                    "leaves its inputs alone; let the model change a copy (clone)"
+                    f"the model changes tensor {i} of the step's inputs in place, of shape {list(tensor.shape)}: a "
+                    "step leaves its inputs alone; let the model change a copy (clone)"
                 )
         return loss
 

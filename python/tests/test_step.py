@@ -412,6 +412,13 @@ def test_refuses_models() -> None:
     refused("0 has backward hooks", NotImplementedError, model=hooked)
 
 
+def test_refuses_devices_and_subclasses() -> None:
+    cases = ((mlp().to("meta"), "0.weight is on the device meta"), (nn.LazyLinear(4), "weight is a Uninit"))
+    for model, match in cases:
+        with pytest.raises(NotImplementedError, match=match):
+            aothost.compile_step(model, F.cross_entropy, torch.optim.SGD(model.parameters()))
+
+
 def test_refuses_double_backward() -> None:
     def penalty(out: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         loss = F.cross_entropy(out, y)
