@@ -69,7 +69,8 @@ class Joint:
         # Of leaves the backward reads what is there then; autograd's own saved tensors would notice a change.
         versions = [(given[i], given[i]._version) for i in graph.read_by_backward]
         frame.data = (graph.gradient_sizes.of(given), versions)
-        return [*results, frame.handle()]
+        # Autograd looks whether a saved value requires a gradient, and refuses double backward (create_graph) if one does.
+        return [*results, frame.handle().requires_grad_()]
 
     def backward(self, inputs: list[Any]) -> list[Any]:
         handle, *tangents = inputs
@@ -137,7 +138,7 @@ def halves_of(joint: fx.GraphModule, n_forward: int, compiled: Joint) -> tuple[f
     values = [n.meta["val"] if isinstance(n, fx.Node) else n for n in output.args[0]]
     mode = torch._guards.detect_fake_mode([v for v in values if v is not None])
     with mode:
-        handle = torch.empty(1, dtype=torch.int64)
+        handle = torch.empty(1, dtype=torch.float64)
     forward = opaque_half(primals, forward_call, [*values[:n_forward], handle], handle)
     backward = opaque_half([None, *tangents], backward_call, values[n_forward:], handle)
     forward.meta["aothost"] = compiled.forward

@@ -101,6 +101,15 @@ def device(value: torch.device) -> str:
     return value.type if value.index is None else f"{value.type}:{value.index}"
 
 
+def with_statistics(node: fx.Node, values: Sequence[Any]) -> list[Any]:
+    """The results as the CPU's kernel has them: mean and deviation of a half are of its weight's dtype, not of its own as
+    PyTorch's fake tensors have it (2.11: torch/_refs, native_layer_norm)."""
+    if node.target is not torch.ops.aten.native_layer_norm.default or node.args[2] is None:
+        return list(values)
+    dtype = node.args[2].meta["val"].dtype
+    return [values[0], *(v if v is None else v.to(dtype) for v in values[1:])]
+
+
 # ---- arguments ----
 
 
@@ -193,7 +202,8 @@ class Writer:
         if isinstance(value, (tuple, list)):
             labels = [f"{node.name}_r{i}" for i in range(len(value))]
             self.names[node] = labels
-            results = ", ".join(f"%{label} : {self.type_of(v)}" for label, v in zip(labels, value))
+            types = map(self.type_of, with_statistics(node, value))
+            results = ", ".join(f"%{label} : {type_}" for label, type_ in zip(labels, types))
         else:
             self.names[node] = node.name
             results = f"%{node.name} : {self.type_of(value, self.sizes.get(node))}"

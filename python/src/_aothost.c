@@ -458,13 +458,14 @@ static PyObject *program_backward(PyObject *self, PyObject *args) {
 
 /* ---- handles ---- */
 
-/* A handle is a tensor of one int64, a frame's number. Autograd keeps it as the only saved value of a forward and frees
- * it when the backward has run; then the deleter of its storage ends the frame. A copy of the number finds the frame as
- * long as the handle lives. */
+/* A handle is a tensor of one float64, a frame's number: a float, so that it can require a gradient. Autograd keeps it
+ * as the only saved value of a forward and frees it when the backward has run; then the deleter of its storage ends the
+ * frame. A copy of the number finds the frame as long as the handle lives. */
 typedef struct handle {
   DLManagedTensorVersioned tensor;
   PyObject *live, *key;
-  int64_t number, shape, stride;
+  double number;
+  int64_t shape, stride;
 } handle_t;
 
 static void delete_handle(DLManagedTensorVersioned *m) {
@@ -487,8 +488,8 @@ static handle_t *new_handle(module_state_t *m, PyObject *frame) {
     return NULL;
   }
   handle_t *handle = memset(memory, 0, sizeof(handle_t));
-  handle->number = ++m->n_handles;
-  handle->key = PyLong_FromLongLong(handle->number);
+  handle->number = (double)++m->n_handles;
+  handle->key = PyLong_FromLongLong(m->n_handles);
   if (!handle->key || PyDict_SetItem(m->live, handle->key, frame) != 0) {
     Py_XDECREF(handle->key);
     free(handle);
@@ -504,7 +505,7 @@ static handle_t *new_handle(module_state_t *m, PyObject *frame) {
       .dl_tensor = {.data = &handle->number,
                     .device = {kDLCPU, 0},
                     .ndim = 1,
-                    .dtype = {kDLInt, 64, 1},
+                    .dtype = {kDLFloat, 64, 1},
                     .shape = &handle->shape,
                     .strides = &handle->stride},
   };
@@ -526,14 +527,14 @@ static PyObject *frame_of(PyObject *module, PyObject *object) {
   module_state_t *m = PyModule_GetState(module);
   const exchange_api_t *api = find_api(m);
   aot_tensor_t t;
-  int64_t number;
+  double number;
   if (!api || !borrow(api, object, &t)) return NULL;
-  if (t.dtype != AOT_I64 || t.nbytes != sizeof number) {
+  if (t.dtype != AOT_F64 || t.nbytes != sizeof number) {
     PyErr_SetString(PyExc_TypeError, "this tensor is no handle of a frame");
     return NULL;
   }
   memcpy(&number, t.data, sizeof number);
-  PyObject *key = PyLong_FromLongLong(number), *frame = key ? PyDict_GetItemWithError(m->live, key) : NULL;
+  PyObject *key = PyLong_FromLongLong((long long)number), *frame = key ? PyDict_GetItemWithError(m->live, key) : NULL;
   Py_XINCREF(frame);
   Py_XDECREF(key);
   if (!frame && !PyErr_Occurred())
