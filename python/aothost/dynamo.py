@@ -69,7 +69,7 @@ class Joint:
         # Of leaves the backward reads what is there then; autograd's own saved tensors would notice a change.
         versions = [(given[i], given[i]._version) for i in graph.read_by_backward]
         frame.data = (graph.gradient_sizes.of(given), versions)
-        # Autograd looks whether a saved value requires a gradient, and refuses double backward (create_graph) if one does.
+        # AOTAutograd refuses a second derivative (create_graph) if a saved value requires a gradient.
         return [*results, frame.handle().requires_grad_()]
 
     def backward(self, inputs: list[Any]) -> list[Any]:
