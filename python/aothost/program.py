@@ -1,10 +1,11 @@
 """Graphs of PyTorch as compiled programs of libaothost.
 
-    CompiledGraph     a forward alone: an inference graph, or a segment of one that runs partly in eager
-    CompiledJoint     forward and backward, divided by the pipeline's own partition stage
+    CompiledGraph     a graph: a forward alone, or forward and backward, divided by the pipeline's own partition stage
+    Instance          its program with leaves (parameters, buffers) bound to the memory of some tensors
 
-Both are compiled once, under fake tensors, and run on real ones. Leaves (parameters, buffers) are bound to the memory of
-PyTorch's tensors at the first call and again when it moves; other inputs are given to each call.
+A graph is compiled once, under fake tensors, and runs on real ones. Dynamo may call one graph for several modules of the
+same code: each set of parameters whose forwards still wait for their backward has an instance of its own, which comes out
+of aothost's compile cache. Other inputs are given to each call.
 """
 
 from __future__ import annotations
@@ -70,33 +71,41 @@ class CompiledGraph:
         self.sizes = Sizes(inputs, values[:n_forward])
         self.gradient_sizes = Sizes(inputs, values[n_forward:]) if self.is_joint else None
         self.outputs = set(self.text.outputs)
-        self.program = load(self.text, options, self.is_joint)
-        self.read_by_backward = [i for k, i in enumerate(self.text.parameters) if self.program.backward_reads(f"param.p{k}")]
-        self.bound: list[tuple[int, torch.Tensor] | None] = [None] * len(self.text.parameters)
+        self.options = options
+        first = Instance(load(self.text, options, self.is_joint))
+        self.instances = [first]
+        self.read_by_backward = [i for k, i in enumerate(self.text.parameters) if first.program.backward_reads(f"param.p{k}")]
         self.lock = threading.Lock()
 
-    def bind(self, inputs: Sequence[Any]) -> None:
-        """Leaves that have moved since the last call are bound to where they are."""
-        for k, i in enumerate(self.text.parameters):
-            tensor = inputs[i]
-            bound = self.bound[k]
-            if bound is not None and bound[0] == tensor.data_ptr() and bound[1] is tensor:
-                continue
-            self.program.bind(f"param.p{k}", tensor)
-            self.bound[k] = (tensor.data_ptr(), tensor)
+    def instance_for(self, parameters: Sequence[torch.Tensor]) -> "Instance":
+        """The instance that is bound to these; else one that no backward waits for is bound to them."""
+        key = tuple([p.data_ptr() for p in parameters])
+        for k, instance in enumerate(self.instances):
+            if instance.key == key:
+                if k:  # the next call finds it sooner
+                    self.instances.insert(0, self.instances.pop(k))
+                return instance
+        for instance in self.instances:
+            if not instance.program.in_flight():
+                break
+        else:
+            instance = Instance(load(self.text, self.options, self.is_joint))
+            self.instances.insert(0, instance)
+        instance.bind(key, parameters)
+        return instance
 
     def forward(self, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
         """Outputs, and the frame with what the backward needs."""
         with self.lock:
-            self.bind(inputs)
+            instance = self.instance_for([inputs[i] for i in self.text.parameters])
+            for aligned, parameter in instance.copies:
+                aligned.copy_(parameter.detach())
             results = allocate(self.sizes.of(inputs))
             given = [inputs[i] for i in self.text.user_inputs] + self.text.constants
             if self.text.carried:
                 given.append(ONE_BYTE.expand([int(inputs[i]) for i in self.text.carried]))
             seed = int(torch.empty((), dtype=torch.int64).random_()) if self.text.draws else 0
-            frame = self.program.forward(
-                given, [results[k] for k in self.text.outputs], seed
-            )
+            frame = instance.program.forward(given, [results[k] for k in self.text.outputs], seed)
         return results, frame
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -110,5 +119,26 @@ class CompiledGraph:
         results = allocate(layouts)
         of_inputs = [None if i is None else results[i] for i in self.text.input_gradients]
         of_leaves = [None if i is None else results[i] for i in self.text.parameter_gradients]
-        self.program.backward(frame, by_output, of_inputs, of_leaves)
+        frame.program.backward(frame, by_output, of_inputs, of_leaves)
         return results
+
+
+class Instance:
+    """A loaded program, and the tensors that its leaves are bound to."""
+
+    def __init__(self, program: Any):
+        self.program = program
+        self.key: tuple[int, ...] = ()  # their addresses
+        self.tensors: list[torch.Tensor] = []  # the memory stays as long as the program reads it
+        self.copies: list[tuple[torch.Tensor, torch.Tensor]] = []  # where a parameter is not aligned
+
+    def bind(self, key: tuple[int, ...], parameters: Sequence[torch.Tensor]) -> None:
+        self.key, self.tensors, self.copies = (), [], []  # nothing, if one of them fails
+        for k, (address, parameter) in enumerate(zip(key, parameters)):
+            tensor = parameter
+            if address % ALIGNMENT:
+                tensor = torch.empty_strided(parameter.shape, parameter.stride(), dtype=parameter.dtype)
+                self.copies.append((tensor, parameter))
+            self.program.bind(f"param.p{k}", tensor)
+            self.tensors.append(tensor)
+        self.key = key

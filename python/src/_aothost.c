@@ -152,6 +152,7 @@ typedef struct program {
   message_t said;
   aothost_call_t **idle; /* calls whose frame ended */
   uint64_t n_idle, room;
+  uint64_t n_in_flight; /* calls of frames that live */
 } program_t;
 
 typedef struct frame {
@@ -294,6 +295,15 @@ static PyObject *program_bind(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+static PyObject *program_in_flight(PyObject *self, PyObject *unused) {
+  (void)unused;
+  program_t *p = (program_t *)self;
+  PyThreadState *state = enter(p);
+  const uint64_t n = p->n_in_flight;
+  leave(p, state);
+  return PyLong_FromUnsignedLongLong(n);
+}
+
 static PyObject *program_backward_reads(PyObject *self, PyObject *args) {
   const char *key;
   if (!PyArg_ParseTuple(args, "s", &key)) return NULL;
@@ -303,15 +313,15 @@ static PyObject *program_backward_reads(PyObject *self, PyObject *args) {
 /* ---- frames ---- */
 
 static aot_status_t open_call(program_t *p, aothost_call_t **out) {
-  if (p->n_idle) {
-    *out = p->idle[--p->n_idle];
-    return AOT_OK;
-  }
-  return aothost_call_open(p->h, out);
+  if (p->n_idle) *out = p->idle[--p->n_idle];
+  else AOT_TRY(aothost_call_open(p->h, out));
+  p->n_in_flight++;
+  return AOT_OK;
 }
 
 /* Its memory is kept for the next forward. */
 static void close_call(program_t *p, aothost_call_t *call) {
+  p->n_in_flight--;
   aothost_call_t **grown = kit_grow64(p->idle, &p->room, p->n_idle + 1, sizeof *grown);
   if (!grown) {
     aothost_call_close(call);
@@ -605,6 +615,7 @@ static PyObject *pointers(PyObject *module, PyObject *list) {
 
 static PyMethodDef program_methods[] = {
     {"bind", program_bind, METH_VARARGS, "bind(key, tensor): the leaf is read in the tensor's memory from now on"},
+    {"in_flight", program_in_flight, METH_NOARGS, "in_flight(): how many frames live"},
     {"backward_reads", program_backward_reads, METH_VARARGS,
      "backward_reads(key): whether the backward reads the leaf"},
     {"forward", program_forward, METH_VARARGS, "forward(inputs, outputs, seed=0) -> Frame: fills the outputs"},
@@ -624,7 +635,8 @@ static PyType_Spec program_spec = {"aothost._aothost.Program", sizeof(program_t)
 static PyMethodDef frame_methods[] = {
     {"handle", frame_handle, METH_NOARGS, "handle() -> Tensor whose storage keeps this frame alive"}, {0}};
 static PyMemberDef frame_members[] = {
-    {"data", T_OBJECT, offsetof(frame_t, data), 0, "what the caller keeps of the forward"}, {0}};
+    {"data", T_OBJECT, offsetof(frame_t, data), 0, "what the caller keeps of the forward"},
+    {"program", T_OBJECT, offsetof(frame_t, program), READONLY, "the program that it is a call of"}, {0}};
 static PyType_Slot frame_slots[] = {{Py_tp_dealloc, frame_dealloc},
                                     {Py_tp_members, frame_members},
                                     {Py_tp_methods, frame_methods},
