@@ -55,7 +55,7 @@ static aot_status_t AOT_CALL on_diag(const aot_host_t *h, aot_ctx_t *ctx, const 
   return ctx && d ? aoth_report_diag(ctx, d) : AOT_E_INVALID;
 }
 
-static void *no_memory(aot_ctx_t *ctx, const char *arena, uint64_t size, const char *why) {
+static void *allocation_failed(aot_ctx_t *ctx, const char *arena, uint64_t size, const char *why) {
   ctx->n_diags++;
   aoth_sink_report(ctx->sink, AOT_SEVERITY_ERROR, NULL, "host.memory", "%llu bytes of %s memory were asked for: %s",
                    (unsigned long long)size, arena, why);
@@ -69,11 +69,11 @@ static void *AOT_CALL on_alloc(const aot_host_t *h, aot_ctx_t *ctx, uint32_t are
   if (!ctx) return NULL;
   kit_arena_t *const arenas[] = {NULL, ctx->session, ctx->graph, ctx->scratch};
   if (arena > AOT_ARENA_SCRATCH) arena = 0;
-  if (!arenas[arena]) return no_memory(ctx, names[arena], size, "there is no such arena during this call");
+  if (!arenas[arena]) return allocation_failed(ctx, names[arena], size, "there is no such arena during this call");
   if (align == 0 || align > MAX_ALIGN || (align & (align - 1)))
-    return no_memory(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
+    return allocation_failed(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
   void *memory = size < SIZE_MAX / 2 ? kit_arena_alloc(arenas[arena], align, (size_t)size) : NULL;
-  return memory ? memory : no_memory(ctx, names[arena], size, "there is none left");
+  return memory ? memory : allocation_failed(ctx, names[arena], size, "there is none left");
 }
 
 static int32_t AOT_CALL on_cancelled(const aot_host_t *h, aot_ctx_t *ctx) {
@@ -144,7 +144,7 @@ static aot_status_t AOT_CALL on_file_read(const aot_ext_program_file_t *x, aot_c
   if (!ctx || !ctx->prog || !ctx->scratch || !out) return AOT_E_INVALID;
   *out = NULL;
   const char *file = kit_arena_text(ctx->scratch, path.data ? path.data : "", (size_t)path.size);
-  if (!file) return no_memory(ctx, "scratch", path.size, "there is none left"), AOT_E_EXHAUSTED;
+  if (!file) return allocation_failed(ctx, "scratch", path.size, "there is none left"), AOT_E_EXHAUSTED;
   const aot_status_t status = parse_file(ctx, file, out);
   if (status == AOT_OK) return AOT_OK;
   on_file_release(x, ctx, *out);

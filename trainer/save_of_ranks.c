@@ -1,3 +1,4 @@
+#include "kit/base/vector.h"
 #include <trainer/save_of_ranks.h>
 
 #include <aot/ext/leaf_part.h>
@@ -31,11 +32,6 @@ typedef struct saver {
   uint64_t *hash;    /* by leaf */
   uint32_t n, capacity;
 } saver_t;
-
-static aot_status_t no_memory(const saver_t *s) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", s->path);
-  return AOT_E_EXHAUSTED;
-}
 
 int64_t aoth_rows_of_parts(int64_t per_rank, uint32_t n, uint32_t flags) {
   const int64_t most = per_rank * n;
@@ -120,16 +116,15 @@ static uint64_t hash_of(const aoth_tensor_t *t) {
 }
 
 static int grow(saver_t *s) {
-  if (s->n < s->capacity) return 1;
-  const uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
-  aoth_st_entry_t *leaf = realloc(s->leaf, capacity * sizeof *leaf);
+  uint32_t capacity[3] = {s->capacity, s->capacity, s->capacity}; /* three arrays that grow alike */
+  aoth_st_entry_t *leaf = kit_grow(s->leaf, &capacity[0], (uint64_t)s->n + 1, sizeof *leaf);
   if (leaf) s->leaf = leaf;
-  const char **part = realloc(s->part, capacity * sizeof *part);
+  const char **part = kit_grow(s->part, &capacity[1], (uint64_t)s->n + 1, sizeof *part);
   if (part) s->part = part;
-  uint64_t *hash = realloc(s->hash, capacity * sizeof *hash);
+  uint64_t *hash = kit_grow(s->hash, &capacity[2], (uint64_t)s->n + 1, sizeof *hash);
   if (hash) s->hash = hash;
   if (!leaf || !part || !hash) return 0;
-  s->capacity = capacity;
+  s->capacity = capacity[0];
   return 1;
 }
 
@@ -137,7 +132,7 @@ static aot_status_t add_leaf(void *self, const char *key, const aoth_tensor_t *t
   saver_t *s = self;
   const uint32_t flags = aoth_step_leaf_flags(s->step, key);
   const char *name = kit_arena_text(s->arena, key, strlen(key));
-  if (!name || !grow(s)) return no_memory(s);
+  if (!name || !grow(s)) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   s->leaf[s->n] = (aoth_st_entry_t){.name = name, .tensor = *t};
   s->part[s->n] = NULL;
   s->hash[s->n] = 0;
@@ -160,7 +155,7 @@ static aot_status_t gather(const saver_t *s, const void *row, uint64_t nbytes, v
 /* What no stage has shared out, and ranks have not alike, is each one's own: statistics of its own rows, say. */
 static aot_status_t find_own(saver_t *s) {
   uint64_t *all = calloc((size_t)s->ranks->n * s->n + 1, sizeof *all);
-  if (!all) return no_memory(s);
+  if (!all) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   const aot_status_t status = gather(s, s->hash, s->n * sizeof *all, all);
   for (uint32_t r = 1; status == AOT_OK && r < s->ranks->n; r++)
     for (uint32_t i = 0; i < s->n; i++)
@@ -212,7 +207,7 @@ static uint32_t make_folder(const saver_t *s, int64_t step) {
 /* The first rank makes it, all take its name from there. */
 static aot_status_t agree_folder(saver_t *s, int64_t step) {
   uint32_t *all = calloc(s->ranks->n, sizeof *all);
-  if (!all) return no_memory(s);
+  if (!all) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   const uint32_t turn = s->ranks->rank == 0 ? make_folder(s, step) : 0;
   const aot_status_t status = gather(s, &turn, sizeof turn, all);
   snprintf(s->folder, sizeof s->folder, FOLDER "%lld.%u", (long long)step, all[0]);
@@ -226,7 +221,7 @@ static aot_status_t write_part(const saver_t *s) {
   char path[4160];
   aoth_st_entry_t *own = calloc((size_t)s->n + 1, sizeof *own);
   uint32_t n = 0;
-  if (!own) return no_memory(s);
+  if (!own) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   for (uint32_t i = 0; i < s->n; i++)
     if (s->part[i]) own[n++] = s->leaf[i];
   snprintf(path, sizeof path, "%s/rank-%u.safetensors", s->folder_path, s->ranks->rank);
@@ -237,7 +232,7 @@ static aot_status_t write_part(const saver_t *s) {
 
 static aot_status_t agree_done(const saver_t *s, aot_status_t own) {
   int32_t *all = calloc(s->ranks->n, sizeof *all);
-  if (!all) return no_memory(s);
+  if (!all) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   aot_status_t status = gather(s, &own, sizeof own, all);
   for (uint32_t r = 0; r < s->ranks->n && status == AOT_OK; r++) {
     if (all[r] == AOT_OK) continue;
@@ -260,7 +255,8 @@ static aot_status_t write_index(const saver_t *s, const aoth_st_meta_t *meta, ui
   snprintf(path, sizeof path, "%s/" AOTH_SAVED_INDEX, s->path);
   snprintf(ranks, sizeof ranks, "%u", s->ranks->n);
   snprintf(columns, sizeof columns, "%u", n_columns);
-  aot_status_t status = all && alike ? AOT_OK : no_memory(s);
+  aot_status_t status =
+      all && alike ? AOT_OK : aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   if (status == AOT_OK) {
     memcpy(all, meta, n_meta * sizeof *all);
     all[n++] = (aoth_st_meta_t){"ranks", ranks};
@@ -276,7 +272,7 @@ static aot_status_t write_index(const saver_t *s, const aoth_st_meta_t *meta, ui
     kit_text_f(&name, AOTH_SAVED_PART "%s", s->leaf[i].name);
     const char *key = name.failed ? NULL : kit_arena_text(s->arena, name.data, name.size);
     all[n++] = (aoth_st_meta_t){key, s->part[i]};
-    if (!key) status = no_memory(s);
+    if (!key) status = aoth_sink_no_memory(s->sink, NULL, "run.memory", "to list the tensors of %s", s->path);
   }
   if (status == AOT_OK)
     status = aoth_st_write_with(path, AOTH_ST_OWN_NAME | AOTH_ST_DIGESTS, alike, n_alike, all, n, s->sink);
@@ -301,7 +297,9 @@ static aot_status_t save(saver_t *s, int64_t step, const aoth_st_meta_t *meta, u
 aot_status_t aoth_save_of_ranks(const char *path, const aoth_step_t *step, const aoth_checkpoint_ranks_t *ranks,
                                 int64_t number, const aoth_st_meta_t *meta, uint32_t n_meta, aoth_sink_t *sink) {
   saver_t s = {.path = path, .step = step, .ranks = ranks, .sink = sink, .arena = kit_arena_create()};
-  const aot_status_t status = s.arena ? save(&s, number, meta, n_meta) : no_memory(&s);
+  const aot_status_t status =
+      s.arena ? save(&s, number, meta, n_meta)
+              : aoth_sink_no_memory(s.sink, NULL, "run.memory", "to list the tensors of %s", s.path);
   kit_arena_destroy(s.arena);
   free(s.leaf);
   free(s.part);

@@ -1,4 +1,5 @@
 /* Command lines -> aoth_cli_t. A flag is looked up in the command's table, then in the common one. */
+#include "kit/base/vector.h"
 #include <cli/base/cli.h>
 
 #include <cli/base/bundle.h>
@@ -16,13 +17,9 @@
 #include <unistd.h>
 
 static int texts_add(aoth_texts_t *t, const char *text) {
-  if (t->n == t->capacity) {
-    const uint32_t capacity = t->capacity ? t->capacity * 2 : 8;
-    const char **items = realloc(t->items, capacity * sizeof *items);
-    if (!items) return 0;
-    t->items = items;
-    t->capacity = capacity;
-  }
+  const char **items = kit_grow(t->items, &t->capacity, (uint64_t)t->n + 1, sizeof *items);
+  if (!items) return 0;
+  t->items = items;
   t->items[t->n++] = text;
   return 1;
 }

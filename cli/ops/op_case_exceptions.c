@@ -1,4 +1,5 @@
 /* Reading exceptions.txt (op_case_exceptions.h). */
+#include "kit/base/vector.h"
 #include <cli/ops/op_case_exceptions.h>
 
 #include <base/file.h>
@@ -32,7 +33,7 @@ static int is_comment(const char *line) {
 }
 
 static aoth_case_exception_t *grown(aoth_case_exceptions_t *e) {
-  aoth_case_exception_t *more = realloc(e->at, (e->n + 1u) * sizeof *more);
+  aoth_case_exception_t *more = kit_grow(e->at, &e->capacity, (uint64_t)e->n + 1, sizeof *more);
   if (!more) return NULL;
   e->at = more;
   return &more[e->n++];

@@ -25,7 +25,7 @@ typedef struct aoth_case_exception {
 
 typedef struct aoth_case_exceptions {
   aoth_case_exception_t *at;
-  uint32_t n;
+  uint32_t n, capacity;
 } aoth_case_exceptions_t;
 
 /* A file that is not there lists nothing. Lines that cannot be read are reported to sink, with their number. */

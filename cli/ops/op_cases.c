@@ -1,6 +1,8 @@
 /* Running recorded calls (op_cases.h). A case is written as a program, parsed into the session, taken through the
  * stages, run by a step, compared. Every case gets a sink of its own, so that a failure's reason is what was said
  * about it. */
+#include "kit/base/splitmix.h"
+#include "kit/base/geometry.h"
 #include <cli/ops/op_cases.h>
 
 #include <aot/inline.h>
@@ -292,7 +294,7 @@ static int picks_values(const aoth_tensor_t *places, const aoth_tensor_t *x, int
       ok = is == said || (isnan(is) && isnan(said));
       seen[place] = 1;
     }
-    for (int32_t d = places->rank - 1; d >= 0 && ++at[d] == places->sizes[d]; d--) at[d] = 0;
+    tn_next(places->rank, places->sizes, at, 0, NULL, NULL);
   }
   ok = ok && seen;
   free(seen);
@@ -526,7 +528,7 @@ void aoth_op_cases_run_mutant(const aoth_op_cases_t *c, uint32_t i, uint64_t see
                               const aoth_case_stages_t *stages, FILE *program, aoth_mutant_t *out) {
   aoth_random_t random;
   aoth_case_part_t part = {.verdict = AOTH_CASE_PASSED};
-  aoth_random_seed(&random, seed * UINT64_C(0x9e3779b97f4a7c15) + ((uint64_t)i << 32) + number);
+  aoth_random_seed(&random, seed * KIT_GOLDEN + ((uint64_t)i << 32) + number);
   run_state_t r = {.cases = c, .s = s, .stages = stages, .random = &random, .told = program};
   r.one = aoth_case_mutate(json_array_get(c->cases, i), c->data, number, &random);
   *out = (aoth_mutant_t){.end = AOTH_MUTANT_BAD, .why = "no memory"};

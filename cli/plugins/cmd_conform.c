@@ -1,4 +1,5 @@
 /* aothost conform: does a plugin keep to what plugins promise? */
+#include "kit/base/vector.h"
 #include <cli/base/commands.h>
 #include <sdk/conform/conform.h>
 
@@ -28,11 +29,12 @@ static aot_status_t read_flags(aoth_cli_t *cli, const char *rule, const char *tr
 static aot_status_t add_file(aoth_cli_t *cli, const char *plugin) {
   aoth_texts_t *dirs = &cli->common.plugin_dirs;
   if (access(plugin, F_OK) != 0) return AOT_OK; /* it may be a unit's id */
-  const char **items = realloc(dirs->items, (dirs->n + 1) * sizeof *items);
+  const char **items = kit_grow(dirs->items, &dirs->capacity, (uint64_t)dirs->n + 1, sizeof *items);
   if (!items) return AOT_E_EXHAUSTED;
   memmove(items + 1, items, dirs->n * sizeof *items);
   items[0] = plugin;
-  *dirs = (aoth_texts_t){items, dirs->n + 1, dirs->n + 1};
+  dirs->items = items;
+  dirs->n++;
   return AOT_OK;
 }
 

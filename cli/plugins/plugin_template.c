@@ -23,11 +23,6 @@ static const char *keep(kit_arena_t *arena, kit_text_t *text) {
   return kept ? kept : "";
 }
 
-static aot_status_t no_memory(aoth_sink_t *sink) {
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "new.memory", "no memory for the templates");
-  return AOT_E_EXHAUSTED;
-}
-
 /* ---- where they are ---- */
 
 /* Names in the folder but those with a dot in front, in order; at most `most` of them. */
@@ -152,7 +147,9 @@ static aot_status_t copy_file(const char *from, const char *to, const rename_sta
   aoth_file_unmap(&map);
   aoth_writer_t *w = text.failed ? NULL : aoth_writer_begin_own(to, sink);
   if (w) aoth_writer_write(w, text.data ? text.data : "", text.size);
-  const aot_status_t status = w ? aoth_writer_commit(w) : text.failed ? no_memory(sink) : AOT_E_INVALID;
+  const aot_status_t status = w             ? aoth_writer_commit(w)
+                              : text.failed ? aoth_sink_no_memory(sink, NULL, "new.memory", "for the templates")
+                                            : AOT_E_INVALID;
   kit_text_deinit(&text);
   return status;
 }
@@ -168,7 +165,7 @@ static aot_status_t copy_files(const char *source, const char *folder, const ren
     from.size = to.size = 0;
     kit_text_f(&from, "%s/%s", source, names[i]);
     kit_text_f(&to, "%s/%s", folder, names[i]);
-    if (from.failed || to.failed) status = no_memory(sink);
+    if (from.failed || to.failed) status = aoth_sink_no_memory(sink, NULL, "new.memory", "for the templates");
     else if (stat(from.data, &about) != 0 || !S_ISREG(about.st_mode)) continue; /* a build folder */
     else status = copy_file(from.data, to.data, r, sink);
     kit_text_f(&files, "%s%s", files.size ? " " : "", names[i]);
@@ -218,7 +215,7 @@ aot_status_t aoth_template_copy(const aoth_templates_t *t, const char *kind, con
     return AOT_E_INVALID;
   }
   const rename_state_t r = {{own, as_word(own, arena)}, {name, as_word(name, arena)}};
-  if (!r.from[1] || !r.to[1]) return no_memory(sink);
+  if (!r.from[1] || !r.to[1]) return aoth_sink_no_memory(sink, NULL, "new.memory", "for the templates");
   if (mkdir(folder, 0777) != 0) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "new.folder",
                      errno == EEXIST ? "%s is there already; nothing is written%.0s" : "cannot make the folder %s: %s",

@@ -20,15 +20,11 @@ static const aoth_st_entry_t *numbered(const aoth_st_t *file, const char *prefix
   return aoth_st_find(file, key);
 }
 
-static aot_status_t no_memory(aoth_sink_t *sink, const aoth_st_t *file) {
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "verify.memory", "no memory to compare with %s", aoth_st_path(file));
-  return AOT_E_EXHAUSTED;
-}
-
 static aot_status_t forward(aoth_step_t *s, const aoth_st_t *file, const uint32_t *numbers, aoth_sink_t *sink) {
   uint32_t n = aoth_step_n_inputs(s);
   aoth_tensor_t *inputs = calloc((size_t)n + 1, sizeof *inputs);
-  aot_status_t status = inputs ? AOT_OK : no_memory(sink, file);
+  aot_status_t status =
+      inputs ? AOT_OK : aoth_sink_no_memory(sink, NULL, "verify.memory", "to compare with %s", aoth_st_path(file));
   for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
     status = aoth_given_input(file, numbers[k], sink, &inputs[k]);
     if (status != AOT_E_NOT_FOUND) continue;
@@ -55,7 +51,8 @@ static aot_status_t backward_of_loss(aoth_step_t *s, const aoth_st_t *file, aoth
 static aot_status_t backward(aoth_step_t *s, const aoth_st_t *file, aoth_sink_t *sink) {
   uint32_t n = aoth_step_n_outputs(s);
   const aoth_tensor_t **tangents = calloc((size_t)n + 1, sizeof *tangents);
-  aot_status_t status = tangents ? AOT_OK : no_memory(sink, file);
+  aot_status_t status =
+      tangents ? AOT_OK : aoth_sink_no_memory(sink, NULL, "verify.memory", "to compare with %s", aoth_st_path(file));
   uint32_t n_given = 0;
   for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
     const aoth_st_entry_t *e = numbered(file, "tangent.", k);
@@ -125,7 +122,7 @@ static aot_status_t compare_rows(aoth_step_t *s, const uint32_t *numbers, const 
                                  aoth_expect_t *out) {
   const aoth_st_entry_t *e = aoth_st_entries(file);
   out->rows = calloc((size_t)aoth_st_count(file) + 1, sizeof *out->rows);
-  if (!out->rows) return no_memory(sink, file);
+  if (!out->rows) return aoth_sink_no_memory(sink, NULL, "verify.memory", "to compare with %s", aoth_st_path(file));
   for (uint32_t i = 0; i < aoth_st_count(file); i++) {
     if (!is_result(e[i].name)) continue;
     aoth_expect_row_t *row = &out->rows[out->n++];
@@ -145,7 +142,7 @@ aot_status_t aoth_expect_judged(aoth_step_t *s, const aoth_noise_judge_t *judge,
   const uint32_t n = aoth_step_n_inputs(s);
   uint32_t *numbers = calloc((size_t)n + 1, sizeof *numbers);
   memset(out, 0, sizeof *out);
-  if (!numbers) return no_memory(sink, file);
+  if (!numbers) return aoth_sink_no_memory(sink, NULL, "verify.memory", "to compare with %s", aoth_st_path(file));
   aoth_given_numbers(inputs, n, numbers);
   aot_status_t status = run_step(s, inputs, numbers, file, sink, &out->ran_backward);
   aoth_given_numbers(file, n, numbers);

@@ -236,10 +236,19 @@ uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {
   return n;
 }
 
+aot_status_t aoth_sink_no_memory(aoth_sink_t *s, const aoth_where_t *where, const char *code, const char *format, ...) {
+  char what[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  aoth_sink_report(s, AOT_SEVERITY_ERROR, where, code, "no memory %s", what);
+  return AOT_E_EXHAUSTED;
+}
+
 aot_status_t aoth_sink_exhausted(aoth_sink_t *s, uint32_t errors, aot_status_t status, const char *doing) {
   if (status == AOT_OK || !s || aoth_sink_count(s, AOT_SEVERITY_ERROR) > errors) return status;
-  aoth_sink_report(s, AOT_SEVERITY_ERROR, NULL, "memory", "no memory to %s", doing);
-  return AOT_E_EXHAUSTED;
+  return aoth_sink_no_memory(s, NULL, "memory", "to %s", doing);
 }
 
 void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size) {

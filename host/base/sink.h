@@ -31,6 +31,9 @@ void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, co
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
 void aoth_sink_first_error(const aoth_sink_t *s, char *out, size_t size); /* its message, cut; "": there is none */
+/* An error "no memory FORMAT": "for a step", "to compare %u ranks". Returns AOT_E_EXHAUSTED. */
+aot_status_t aoth_sink_no_memory(aoth_sink_t *s, const aoth_where_t *where, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* `status` of a call that began with so many errors reported: one that failed and said nothing ran out of memory, which
  * is reported here: "no memory to DOING". Returns status, or AOT_E_EXHAUSTED. */
 aot_status_t aoth_sink_exhausted(aoth_sink_t *s, uint32_t errors, aot_status_t status, const char *doing);

@@ -89,11 +89,9 @@ static aot_node_t *nodes_with(lowering_t *l, int verdict, uint32_t *out_n) {
   return list;
 }
 
-static aot_status_t no_memory(lowering_t *l) {
-  aoth_sink_report(l->s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.memory",
-                   "no memory for the verdicts on %u nodes", l->n_nodes);
-  l->s->outcome = AOTH_CALL_TOLD;
-  return l->s->status = AOT_E_EXHAUSTED;
+aot_status_t aoth_lowering_no_memory(aoth_session_t *s, const aoth_stage_t *stage, const char *what) {
+  s->outcome = AOTH_CALL_TOLD;
+  return s->status = aoth_sink_no_memory(s->config.sink, &stage->where, "lower.memory", "%s", what);
 }
 
 static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
@@ -102,7 +100,7 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   const size_t n_rows = (size_t)l->n_backends * l->n_nodes + 1;
   l->verdicts = kit_arena_alloc(l->arena, 1, n_rows);
   l->reasons = kit_arena_alloc(l->arena, sizeof(void *), n_rows * sizeof *l->reasons);
-  if (!l->verdicts || !l->reasons) return no_memory(l);
+  if (!l->verdicts || !l->reasons) return aoth_lowering_no_memory(l->s, l->stage, "for the verdicts on nodes");
   const uint64_t edits = aoth_journal_count(l->s->now.prog);
   for (l->at = 0; l->at < l->n_backends; l->at++) {
     AOT_TRY(aoth_call(l->s, &l->stages[l->at], "query", do_query, l));
@@ -110,7 +108,7 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
       return aoth_contract_violation(l->s, &l->stages[l->at], "edited the program during a query");
   }
   *out_list = nodes_with(l, REFUSED, out_n);
-  return *out_list ? AOT_OK : no_memory(l);
+  return *out_list ? AOT_OK : aoth_lowering_no_memory(l->s, l->stage, "for the verdicts on nodes");
 }
 
 /* ---- effect tokens ---- */
@@ -215,7 +213,7 @@ static aot_status_t decompose_others(lowering_t *l, uint32_t *out_n_done) {
   uint32_t n;
   const aot_node_t *list = nodes_with(l, RATHER_PARTS, &n);
   *out_n_done = 0;
-  if (!list) return no_memory(l);
+  if (!list) return aoth_lowering_no_memory(l->s, l->stage, "for the verdicts on nodes");
   for (uint32_t i = 0; i < n; i++) {
     int done = 0;
     AOT_TRY(aoth_try_decompose_node(l->s, l->stage, l->arena, list[i], &done));
@@ -343,7 +341,7 @@ static aot_status_t compile_and_load(aoth_session_t *s, const aoth_stage_t *stag
 static aot_status_t make_acceptable(lowering_t *l, uint64_t *out_edits) {
   aoth_session_t *s = l->s;
   *out_edits = 0;
-  if (!l->arena) return no_memory(l);
+  if (!l->arena) return aoth_lowering_no_memory(l->s, l->stage, "for the verdicts on nodes");
   AOT_TRY(aoth_session_journal_begin(s));
   AOT_TRY(take_tokens(l));
   AOT_TRY(decompose_refused(l));

@@ -14,6 +14,8 @@ void aoth_session_exe_drop(aoth_session_t *s);
 aot_status_t aoth_backends_make_acceptable(aoth_session_t *s, const aoth_stage_t *stages,
                                            const aoth_instance_t *backends, uint32_t n, aoth_share_t *shares,
                                            uint64_t *out_edits);
+/* Reports "no memory WHAT" at the stage; the session's status is AOT_E_EXHAUSTED from then on. */
+aot_status_t aoth_lowering_no_memory(aoth_session_t *s, const aoth_stage_t *stage, const char *what);
 /* The program as it is, after what is in the session's artifact. */
 aot_status_t aoth_backend_compile(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend);
 aot_status_t aoth_artifact_add(aoth_session_t *s, const void *data, uint64_t nbytes);

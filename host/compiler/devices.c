@@ -24,15 +24,10 @@ aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *dev
 
 /* ---- next to it ---- */
 
-static aot_status_t no_memory(const aoth_session_t *s) {
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the devices of a session");
-  return AOT_E_EXHAUSTED;
-}
-
 static aot_status_t take_other(aoth_session_t *s, const aoth_stage_t *device, const char *own, uint32_t *out_lane) {
   aoth_other_device_t **at = &s->others;
   const char *name = aoth_device_name(s->arena, device);
-  if (!name) return no_memory(s);
+  if (!name) return aoth_sink_no_memory(s->config.sink, NULL, "run.memory", "for the devices of a session");
   *out_lane = 0;
   if (strcmp(name, own) == 0) return AOT_OK;
   for (*out_lane = 1; *at && strcmp((*at)->name, name) != 0; ++*out_lane) at = &(*at)->next;
@@ -43,7 +38,7 @@ static aot_status_t take_other(aoth_session_t *s, const aoth_stage_t *device, co
     return AOT_E_PRECONDITION;
   }
   aoth_other_device_t *other = kit_arena_alloc(s->arena, sizeof(void *), sizeof *other);
-  if (!other) return no_memory(s);
+  if (!other) return aoth_sink_no_memory(s->config.sink, NULL, "run.memory", "for the devices of a session");
   other->name = name;
   other->device = aoth_host_device();
   if (device->unit) {
@@ -62,7 +57,7 @@ aot_status_t aoth_session_take_devices(aoth_session_t *s, const aoth_pipeline_t 
     if (p->stages[i].device) own = p->stages[i].device;
   AOT_TRY(aoth_session_take_device(s, own));
   const char *name = aoth_device_name(s->arena, own);
-  if (!name) return no_memory(s);
+  if (!name) return aoth_sink_no_memory(s->config.sink, NULL, "run.memory", "for the devices of a session");
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (p->stages[i].device) AOT_TRY(take_other(s, p->stages[i].device, name, &p->stages[i].lane));
   return AOT_OK;

@@ -15,12 +15,6 @@ typedef struct digest {
   uint64_t hash, nbytes;
 } digest_t;
 
-static aot_status_t no_memory(aoth_session_t *s) {
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "ranks.memory",
-                   "out of memory comparing what %u ranks run", s->ranks.n);
-  return AOT_E_EXHAUSTED;
-}
-
 /* ---- the first line that differs ---- */
 
 typedef struct line {
@@ -54,7 +48,9 @@ static aot_status_t tell(aoth_session_t *s, const aoth_said_t *said, uint64_t mo
   const uint64_t shown = most < MOST_SHOWN ? most : MOST_SHOWN, stride = shown + 1;
   const uint64_t own_size = said->text.size < shown ? said->text.size : shown;
   char *own = calloc(stride, 1), *all = calloc(stride, s->ranks.n);
-  aot_status_t status = own && all ? AOT_OK : no_memory(s);
+  aot_status_t status = own && all ? AOT_OK
+                                   : aoth_sink_no_memory(s->config.sink, NULL, "ranks.memory",
+                                                         "to compare what %u ranks run", s->ranks.n);
   if (status == AOT_OK && own_size) memcpy(own, said->text.data, (size_t)own_size);
   if (status == AOT_OK) status = aoth_session_gather(s, own, stride, all, "what the ranks run, in words");
   if (status == AOT_OK) {
@@ -86,9 +82,12 @@ static aot_status_t compare(aoth_session_t *s, const aoth_said_t *said, uint32_t
 
 aot_status_t aoth_ranks_alike(aoth_session_t *s, const aoth_said_t *said, uint32_t n, const char *doing) {
   digest_t *own = calloc(n, sizeof *own), *all = calloc((size_t)n * aoth_session_n_ranks(s), sizeof *all);
-  aot_status_t status = own && all ? AOT_OK : no_memory(s);
+  aot_status_t status = own && all ? AOT_OK
+                                   : aoth_sink_no_memory(s->config.sink, NULL, "ranks.memory",
+                                                         "to compare what %u ranks run", s->ranks.n);
   for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
-    if (said[k].text.failed) status = no_memory(s);
+    if (said[k].text.failed)
+      status = aoth_sink_no_memory(s->config.sink, NULL, "ranks.memory", "to compare what %u ranks run", s->ranks.n);
     else
       own[k] =
           (digest_t){XXH3_64bits(said[k].text.data ? said[k].text.data : "", said[k].text.size), said[k].text.size};

@@ -30,15 +30,9 @@ uint32_t aoth_count_backends(const aoth_stage_t *stages, uint32_t n_stages) {
   return n;
 }
 
-static aot_status_t no_memory(aoth_session_t *s, const aoth_stage_t *stage) {
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "lower.memory", "no memory for several backends");
-  s->outcome = AOTH_CALL_TOLD;
-  return s->status = AOT_E_EXHAUSTED;
-}
-
 static aot_status_t several_create(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n, aoth_several_t **out) {
   aoth_several_t *v = *out = kit_arena_alloc(s->arena, sizeof(void *), sizeof *v);
-  if (!v) return no_memory(s, stages);
+  if (!v) return aoth_lowering_no_memory(s, stages, "for several backends");
   *v = (aoth_several_t){
       .s = s,
       .n = n,
@@ -48,7 +42,8 @@ static aot_status_t several_create(aoth_session_t *s, const aoth_stage_t *stages
       .backends = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->backends),
       .shares = kit_arena_alloc(s->arena, sizeof(void *), n * sizeof *v->shares),
   };
-  if (!v->stages || !v->units || !v->loaded || !v->backends || !v->shares) return no_memory(s, stages);
+  if (!v->stages || !v->units || !v->loaded || !v->backends || !v->shares)
+    return aoth_lowering_no_memory(s, stages, "for several backends");
   for (uint32_t b = 0; b < n; b++) {
     v->stages[b] = aoth_stage_kept(s, &stages[b]);
     v->shares[b].backend = v->backends[b].name = v->stages[b].name;
@@ -240,7 +235,7 @@ static aot_status_t compile_all(aoth_several_t *v) {
   range_t *ranges = kit_arena_alloc(s->arena, sizeof(void *), v->n * sizeof *ranges);
   const header_t header = {MAGIC, v->n};
   s->now.artifact_nbytes = 0;
-  if (!ranges) return no_memory(s, v->stages);
+  if (!ranges) return aoth_lowering_no_memory(s, v->stages, "for several backends");
   AOT_TRY(put_zeros(s, head_nbytes(v->n)));
   for (uint32_t b = 0; b < v->n; b++) {
     const uint64_t begin_ns = aoth_now_ns(), n_nodes = aoth_count_nodes(s->now.prog);
@@ -313,7 +308,8 @@ static aot_status_t lower(aoth_several_t *v, const aoth_stage_t *assign) {
   AOT_TRY(compile_all(v));
   aoth_properties_t properties = aoth_prog_properties(s->now.prog);
   for (uint32_t b = 0; b < v->n; b++)
-    if (!aoth_properties_after(v->stages[b].unit, s->arena, properties, &properties)) return no_memory(s, v->stages);
+    if (!aoth_properties_after(v->stages[b].unit, s->arena, properties, &properties))
+      return aoth_lowering_no_memory(s, v->stages, "for several backends");
   if (load_all(v, s->now.artifact, s->now.artifact_nbytes) != AOT_OK) return aoth_session_fail(s, &v->stages[v->at]);
   aoth_prog_set_properties(s->now.prog, properties);
   return AOT_OK;

@@ -14,12 +14,6 @@ int aoth_properties_after(const aoth_unit_t *unit, kit_arena_t *arena, aoth_prop
          aoth_properties_union(arena, *out, unit->contract.gives, out);
 }
 
-static aot_status_t no_memory(aoth_session_t *s, const aoth_stage_t *stage) {
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.memory",
-                   "out of memory for the properties of stage %s", stage->name);
-  return AOT_E_EXHAUSTED;
-}
-
 /* Units that give the property of this name, as a hint. Plugins not opened so far are opened for it, silently:
  * contracts are in them. */
 static void hint_givers(aoth_session_t *s, aot_str_t property) {
@@ -55,7 +49,8 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, a
   aoth_properties_t missing, unwanted;
   if (!aoth_properties_minus(s->arena, c->needs, properties, &missing) ||
       !aoth_properties_common(s->arena, c->refuses, properties, &unwanted))
-    return no_memory(s, stage);
+    return aoth_sink_no_memory(s->config.sink, &stage->where, "contract.memory", "for the properties of stage %s",
+                               stage->name);
   if (!aoth_properties_are_none(missing)) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs",
                      "stage %s requires a program that is %s, and no earlier stage provides this", stage->name,
@@ -88,7 +83,8 @@ aot_status_t aoth_stage_check(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_properties_t after;
   s->outcome = AOTH_CALL_OK;
   if (!aoth_properties_after(stage->unit, s->arena, aoth_prog_properties(s->now.prog), &after))
-    return s->status = no_memory(s, stage);
+    return s->status = aoth_sink_no_memory(s->config.sink, &stage->where, "contract.memory",
+                                           "for the properties of stage %s", stage->name);
   AOT_TRY(aoth_stage_check_memory(s, stage));
   if (stage->unit->has_contract && aoth_journal_check(s->now.prog, &stage->unit->contract) != AOT_OK)
     return aoth_contract_violation(s, stage, "broke its contract");
@@ -109,7 +105,8 @@ aot_status_t aoth_stage_commit(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_properties_t after;
   if (!aoth_properties_after(stage->unit, s->arena, aoth_prog_properties(s->now.prog), &after) ||
       aoth_prog_set_properties(s->now.prog, after) != AOT_OK)
-    return s->status = no_memory(s, stage);
+    return s->status = aoth_sink_no_memory(s->config.sink, &stage->where, "contract.memory",
+                                           "for the properties of stage %s", stage->name);
   aoth_session_journal_commit(s);
   return AOT_OK;
 }

@@ -1,3 +1,4 @@
+#include "kit/base/geometry.h"
 #include <device/guarded.h>
 
 #include <aot/assert.h>
@@ -62,23 +63,13 @@ static uint64_t least_row(int32_t dtype, uint64_t size) {
   return is_telling ? 1 : 8 / size;
 }
 
-/* The next index in the order of sizes; the element's place goes with it. */
-static void step_index(const aot_tensor_t *t, int64_t *index, int64_t *place) {
-  for (int32_t d = t->rank - 1; d >= 0; d--) {
-    *place += t->strides[d];
-    if (++index[d] < t->sizes[d]) return;
-    *place -= t->strides[d] * t->sizes[d];
-    index[d] = 0;
-  }
-}
-
 uint64_t aoth_unwritten(const aot_tensor_t *t, uint64_t *out_first) {
   const uint64_t size = aot_dtype_size(t->dtype), least = size ? least_row(t->dtype, size) : 0;
   int64_t index[AOT_MAX_RANK] = {0}, place = t->offset;
   uint64_t numel = 1, found = 0, row = 0;
   if (!t->data || !size || t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
   for (int32_t d = 0; d < t->rank; d++) numel *= (uint64_t)t->sizes[d];
-  for (uint64_t i = 0; i < numel; i++, step_index(t, index, &place)) {
+  for (uint64_t i = 0; i < numel; i++, tn_next(t->rank, t->sizes, index, 1, &t->strides, &place)) {
     char *at = (char *)t->data + place * (int64_t)size;
     row = aoth_first_written(at, at + size) == at + size ? row + 1 : 0;
     if (row < least) continue;

@@ -25,7 +25,7 @@ struct aot_timeline {
   aot_status_t failed;
 };
 
-static aot_status_t no_memory(aot_ctx_t *ctx, uint64_t nbytes) {
+static aot_status_t allocation_failed(aot_ctx_t *ctx, uint64_t nbytes) {
   struct sysinfo machine;
   const unsigned long long left = sysinfo(&machine) == 0 ? (unsigned long long)machine.freeram * machine.mem_unit : 0;
   return aoth_report_error(ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for %llu bytes; %llu are free on the host",
@@ -58,7 +58,7 @@ static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t n
   *out = NULL;
   if (nbytes < SIZE_MAX / 2 && posix_memalign(out, AOTH_HOST_ALIGN, (size_t)nbytes + AOTH_HOST_ALIGN) == 0)
     return AOT_OK;
-  return no_memory(ctx, nbytes);
+  return allocation_failed(ctx, nbytes);
 }
 
 static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memory, uint64_t nbytes) {
@@ -84,7 +84,7 @@ static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t 
   aot_queue_t *q = calloc(1, sizeof *q);
   (void)d;
   *out = NULL;
-  if (!q) return no_memory(ctx, sizeof *q);
+  if (!q) return allocation_failed(ctx, sizeof *q);
   if (kind == AOT_QUEUE_COLLECTIVE && !(q->thread = aoth_work_thread_create())) {
     free(q);
     return aoth_report_error(ctx, AOT_E_EXHAUSTED, "device.memory", "no thread for a queue of collectives");
@@ -104,7 +104,7 @@ static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_t
   pthread_condattr_t attributes;
   (void)d;
   *out = calloc(1, sizeof **out);
-  if (!*out) return no_memory(ctx, sizeof **out);
+  if (!*out) return allocation_failed(ctx, sizeof **out);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_mutex_init(&(*out)->lock, NULL);
@@ -181,7 +181,7 @@ static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
 
 static aot_status_t put(aot_queue_t *q, aot_ctx_t *ctx, aot_host_work_t work, void *self) {
   if (!q->thread) q->failed = work(self, q->failed);
-  else if (!aoth_work_thread_put(q->thread, work, self)) return no_memory(ctx, sizeof work);
+  else if (!aoth_work_thread_put(q->thread, work, self)) return allocation_failed(ctx, sizeof work);
   return AOT_OK;
 }
 
@@ -229,7 +229,7 @@ static aot_status_t do_kept(void *self, aot_status_t before) {
 static aot_status_t put_late(aot_queue_t *q, aot_host_work_t work, late_t late) {
   kept_t *k = q->thread ? malloc(sizeof *k) : NULL;
   if (!q->thread) return put(q, late.ctx, work, &late);
-  if (!k) return no_memory(late.ctx, sizeof *k);
+  if (!k) return allocation_failed(late.ctx, sizeof *k);
   *k = (kept_t){work, late};
   const aot_status_t status = put(q, late.ctx, do_kept, k);
   if (status != AOT_OK) free(k);

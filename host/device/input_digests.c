@@ -9,7 +9,7 @@
  * shows. */
 static uint64_t digest(const void *data, uint64_t nbytes) {
   const char *at = data;
-  uint64_t d = UINT64_C(0x9e3779b97f4a7c15) ^ nbytes, word;
+  uint64_t d = UINT64_C(0xc4ceb9fe1a85ec53) ^ nbytes, word;
   for (; nbytes >= sizeof word; at += sizeof word, nbytes -= sizeof word) {
     memcpy(&word, at, sizeof word);
     d = (d ^ word) * UINT64_C(0xff51afd7ed558ccd);

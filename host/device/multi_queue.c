@@ -26,10 +26,6 @@ struct aoth_lane_job {
   uint32_t number;
 };
 
-static aot_status_t no_memory(const aoth_multi_queue_t *l) {
-  return aoth_report_error(l->ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the queues of several devices");
-}
-
 /* ---- requests to a queue ---- */
 
 static gate_t *make_gate(aot_status_t status, int n_owners) {
@@ -132,7 +128,8 @@ static int grow(aoth_multi_queue_t *l) {
 
 static aot_status_t put_job(aoth_multi_queue_t *l, const aoth_lane_job_t *job) {
   if (l->lane[0].is_host) return perform(l, job);
-  if (l->n_jobs == l->capacity && !grow(l)) return no_memory(l);
+  if (l->n_jobs == l->capacity && !grow(l))
+    return aoth_report_error(l->ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the queues of several devices");
   l->jobs[(l->first + l->n_jobs++) % l->capacity] = *job;
   return AOT_OK;
 }
@@ -224,7 +221,8 @@ aot_status_t aoth_lanes_cross(aoth_multi_queue_t *l, uint32_t from, uint32_t to)
   gate_t *gate = NULL;
   AOT_ASSERT(from < l->n && to < l->n && b->seen[from] <= a->n_put);
   if (from == to || b->seen[from] == a->n_put) return AOT_OK;
-  if (b->host_work && !(gate = make_gate(AOT_OK, 2))) return no_memory(l);
+  if (b->host_work && !(gate = make_gate(AOT_OK, 2)))
+    return aoth_report_error(l->ctx, AOT_E_EXHAUSTED, "run.memory", "no memory for the queues of several devices");
   b->seen[from] = a->n_put;
   aot_status_t status = leave(l, from);
   if (status == AOT_OK)

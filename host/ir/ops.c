@@ -27,7 +27,7 @@ struct aoth_ops {
   uint32_t n, capacity; /* n: highest id + 1; entry 0 is NULL */
   kit_map_t by_name;
   aoth_opset_ref_t *opsets;
-  uint32_t n_opsets;
+  uint32_t n_opsets, opsets_capacity;
 };
 
 aoth_ops_t *aoth_ops_create(void) {
@@ -230,7 +230,7 @@ aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, const char 
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "the opset's table is made for a newer host");
     return AOT_E_TOO_NEW;
   }
-  aoth_opset_ref_t *opsets = realloc(ops->opsets, (ops->n_opsets + 1) * sizeof *opsets);
+  aoth_opset_ref_t *opsets = kit_grow(ops->opsets, &ops->opsets_capacity, (uint64_t)ops->n_opsets + 1, sizeof *opsets);
   if (!opsets) return AOT_E_EXHAUSTED;
   ops->opsets = opsets;
   if (!make_room(ops, ops->n + ref.table.n_ops)) return AOT_E_EXHAUSTED;

@@ -1,6 +1,7 @@
 /* The growing arrays and hash indexes of a program.
  *
  * Arrays double; indexes are hash tables of row numbers (kit/base/map.h). */
+#include "kit/base/vector.h"
 #include <ir/program_store.h>
 
 #include <aot/assert.h>
@@ -16,16 +17,10 @@ void aoth_graph_free(aoth_graph_row_t *g) {
 
 int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_t row_size) {
   AOT_ASSERT(n <= *capacity);
-  size_t wanted = (size_t)*capacity * 2;
-  if (wanted < 8) wanted = 8;
-  if (wanted < n + more) wanted = n + more;
-  if (wanted > UINT32_MAX / 2) wanted = UINT32_MAX / 2; /* the top bit of an id is ours */
-  if (wanted < n + more || wanted > SIZE_MAX / row_size) return 0;
-  void *grown = realloc(*at, wanted * row_size);
-  if (!grown) return 0;
-  *at = grown;
-  *capacity = (uint32_t)wanted;
-  return 1;
+  if (more > UINT32_MAX / 2 - n) return 0; /* the top bit of an id is ours */
+  void *grown = kit_grow(*at, capacity, n + more, row_size);
+  if (grown) *at = grown;
+  return grown != NULL;
 }
 
 uint64_t aoth_prog_nbytes(aot_prog_t *p) {

@@ -1,3 +1,5 @@
+#include "kit/base/geometry.h"
+#include "kit/base/errors.h"
 #include <sandbox/kernel_guards.h>
 
 #include <aot/float_env.h>
@@ -74,12 +76,7 @@ static void copy_elements(const aot_tensor_t *t, char *to, const char *from) {
   int64_t index[AOT_MAX_RANK] = {0}, place = t->offset;
   for (uint64_t n = numel(t); n; n--) {
     memcpy(to + place * size, from + place * size, (size_t)size);
-    for (int32_t d = t->rank - 1; d >= 0; d--) {
-      place += t->strides[d];
-      if (++index[d] < t->sizes[d]) break;
-      place -= t->strides[d] * t->sizes[d];
-      index[d] = 0;
-    }
+    tn_next(t->rank, t->sizes, index, 1, &t->strides, &place);
   }
 }
 
@@ -384,22 +381,17 @@ static aot_status_t take_awaited(const call_t *c, const aot_kernel_call_t *call)
   return status;
 }
 
-static aot_status_t no_memory(const aot_kernel_call_t *call) {
-  if (call->message && call->message_size)
-    snprintf(call->message, call->message_size, "out of memory for copies of its tensors (AOT_VALIDATE)");
-  return AOT_E_EXHAUSTED;
-}
-
 /* A kernel that has only started keeps its copies until something else has waited for what it writes. */
 static aot_status_t AOT_CALL on_run(const aot_kernel_t *k, const aot_kernel_call_t *given) {
   const stand_in_t *s = (const stand_in_t *)(const void *)k;
   call_t *c = calloc(1, sizeof *c);
   aot_kernel_call_t call = *given;
-  if (!c) return no_memory(given);
+  if (!c)
+    return kit_no_memory_text(given->message, (size_t)given->message_size, "for copies of its tensors (AOT_VALIDATE)");
   c->kernel = s;
   if (!make_copies(c, given)) {
     drop(c);
-    return no_memory(given);
+    return kit_no_memory_text(given->message, (size_t)given->message_size, "for copies of its tensors (AOT_VALIDATE)");
   }
   call.args = c->args;
   call.results = c->results;

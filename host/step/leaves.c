@@ -16,12 +16,6 @@ aot_str_t aoth_leaf_name(const aoth_leaf_t *leaf) {
   return leaf->info.n_names ? leaf->info.names[0] : aot_str("(unnamed)");
 }
 
-static aot_status_t no_memory(const aoth_leaves_t *l, const char *what, uint64_t nbytes) {
-  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s: %llu bytes were asked for", what,
-                   (unsigned long long)nbytes);
-  return AOT_E_EXHAUSTED;
-}
-
 static int has_storage(const aoth_leaf_t *f) { return f->info.role != AOT_ROLE_USER_INPUT; }
 
 /* Geometry of a leaf that is stored with the model: no symbols, and inside the bytes that the file has. */
@@ -88,7 +82,9 @@ static int compare_names(const void *a, const void *b) {
 static aot_status_t index_names(aoth_leaves_t *l) {
   uint32_t n = 0;
   l->names = malloc(((size_t)l->n_names + 1) * sizeof *l->names);
-  if (!l->names) return no_memory(l, "the names of leaves", l->n_names * sizeof *l->names);
+  if (!l->names)
+    return aoth_sink_no_memory(l->sink, NULL, "run.memory", "for %s: %llu bytes were asked for", "the names of leaves",
+                               (unsigned long long)(l->n_names * sizeof *l->names));
   for (uint32_t i = 1; i < l->n; i++) {
     const aot_leaf_info_t *f = &l->leaf[i].info;
     for (uint32_t k = 0; has_storage(&l->leaf[i]) && k < f->n_names; k++)
@@ -114,7 +110,9 @@ static int compare_places(const void *a, const void *b) {
 static aot_status_t share_storages(aoth_leaves_t *l) {
   struct place *places = malloc(((size_t)l->n + 1) * sizeof *places);
   uint32_t n = 0;
-  if (!places) return no_memory(l, "the storages of leaves", l->n * sizeof *places);
+  if (!places)
+    return aoth_sink_no_memory(l->sink, NULL, "run.memory", "for %s: %llu bytes were asked for",
+                               "the storages of leaves", (unsigned long long)(l->n * sizeof *places));
   for (uint32_t i = 1; i < l->n; i++) {
     const aot_leaf_info_t *f = &l->leaf[i].info;
     if (has_storage(&l->leaf[i]) && f->data && f->nbytes) places[n++] = (struct place){f->data, f->nbytes, i};
@@ -233,7 +231,9 @@ aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_queue_t *
   *l = (aoth_leaves_t){.prog = prog, .queue = queue, .sink = sink, .n = aoth_graph_n_leaves(prog)};
   l->leaf = calloc((size_t)l->n + 1, sizeof *l->leaf);
   l->input = calloc((size_t)l->n + 1, sizeof *l->input);
-  if (!l->leaf || !l->input) return no_memory(l, "the table of leaves", l->n * sizeof *l->leaf);
+  if (!l->leaf || !l->input)
+    return aoth_sink_no_memory(l->sink, NULL, "run.memory", "for %s: %llu bytes were asked for", "the table of leaves",
+                               (unsigned long long)(l->n * sizeof *l->leaf));
   AOT_TRY(read_leaves(l));
   AOT_TRY(index_names(l));
   return share_storages(l);

@@ -29,12 +29,6 @@ typedef struct finder {
   uint32_t n_duplicates;
 } finder_t;
 
-static aot_status_t no_memory(const finder_t *f) {
-  aoth_sink_report(f->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to compare the places of %u inputs",
-                   f->n);
-  return AOT_E_EXHAUSTED;
-}
-
 /* ---- the members, in order ---- */
 
 static int compare_dims(const aoth_tensor_t *a, const aoth_tensor_t *b) {
@@ -145,7 +139,8 @@ static aot_status_t join_overlapping(finder_t *f) {
       written |= f->m[last].traits & AOTH_INPUT_WRITTEN;
     }
     if (last == first + 1 || !written) continue;
-    if (!paint(f, first, last, f->m[first].begin, end, kit_unit(f, first, last))) return no_memory(f);
+    if (!paint(f, first, last, f->m[first].begin, end, kit_unit(f, first, last)))
+      return aoth_sink_no_memory(f->sink, NULL, "run.memory", "to compare the places of %u inputs", f->n);
   }
   return AOT_OK;
 }
@@ -209,7 +204,8 @@ static void add_view(finder_t *f, const group_t *g, const member_t *m) {
 static aot_status_t add_bases(finder_t *f) {
   group_t *groups = kit_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *groups);
   f->out->bases = kit_arena_alloc(f->arena, 16, ((size_t)f->n + 1) * sizeof *f->out->bases);
-  if (!groups || !f->out->bases) return no_memory(f);
+  if (!groups || !f->out->bases)
+    return aoth_sink_no_memory(f->sink, NULL, "run.memory", "to compare the places of %u inputs", f->n);
   AOT_TRY(measure_groups(f, groups));
   for (uint32_t i = 0; i < f->n; i++) {
     group_t *g = &groups[root_of(f->joined, i)];
@@ -273,12 +269,14 @@ aot_status_t aoth_overlap_find(const aoth_call_input_t *inputs, uint32_t n, kit_
   finder_t f = {.arena = arena, .sink = sink, .out = out};
   memset(out, 0, sizeof *out);
   out->rows = kit_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *out->rows);
-  if (!out->rows || !collect(&f, inputs, n) || !merge_duplicates(&f)) return no_memory(&f);
+  if (!out->rows || !collect(&f, inputs, n) || !merge_duplicates(&f))
+    return aoth_sink_no_memory(f.sink, NULL, "run.memory", "to compare the places of %u inputs", f.n);
   AOT_TRY(join_overlapping(&f));
   AOT_TRY(add_bases(&f));
   add_duplicates(&f);
   if (out->n_rows > 1) qsort(out->rows, out->n_rows, sizeof *out->rows, by_input);
-  if (!number_bases(&f)) return no_memory(&f);
+  if (!number_bases(&f))
+    return aoth_sink_no_memory(f.sink, NULL, "run.memory", "to compare the places of %u inputs", f.n);
   if (out->n_rows > 1) qsort(out->rows, out->n_rows, sizeof *out->rows, by_base);
   return AOT_OK;
 }

@@ -1,3 +1,4 @@
+#include "kit/base/vector.h"
 #include <step/sizes.h>
 
 #include <aot/backend.h>
@@ -311,7 +312,7 @@ static aot_status_t mark_open(aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *si
   s->n_open = 0;
   if (!memchr(s->bound, 0, s->n)) return AOT_OK;
   while (aoth_graph_expr_info(prog, n, &e) == AOT_OK) n++;
-  uint32_t *open = realloc(s->open, ((size_t)n + 1) * sizeof *open);
+  uint32_t *open = kit_grow(s->open, &s->open_capacity, (uint64_t)n + 1, sizeof *open);
   if (!open) {
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.memory", "no memory for %u size expressions", n);
     return AOT_E_EXHAUSTED;

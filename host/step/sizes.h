@@ -16,7 +16,7 @@ typedef struct aoth_sizes {
   unsigned char *bound;
   /* by expression: symbol number + 1 of an unbound symbol in it, 0: none; only while some are unbound */
   uint32_t *open;
-  uint32_t n_open;
+  uint32_t n_open, open_capacity;
 } aoth_sizes_t;
 
 int aoth_sizes_init(aoth_sizes_t *s, aot_prog_t *prog); /* 0: no memory */

@@ -20,11 +20,6 @@ static aot_status_t refuse(const aoth_step_t *s, const char *code, const char *f
 
 static void *table(aoth_step_t *s, size_t n, size_t size) { return kit_arena_alloc(s->arena, 16, (n + 1) * size); }
 
-static aot_status_t no_memory(const aoth_step_t *s) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the tables of the program's ports");
-  return AOT_E_EXHAUSTED;
-}
-
 /* ---- ports ---- */
 
 static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t n, aoth_slot_t **out_slots,
@@ -32,7 +27,8 @@ static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t
   aoth_slot_t *slots = table(s, n, sizeof *slots);
   *out_slots = slots;
   *out_views = table(s, n, sizeof **out_views);
-  if (!slots || !*out_views) return no_memory(s);
+  if (!slots || !*out_views)
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   for (uint32_t i = 0; i < n; i++) {
     slots[i].role = ports[i].role;
     slots[i].index = ports[i].index;
@@ -83,7 +79,7 @@ static aot_status_t index_forward(aoth_step_t *s) {
   s->n_bases = count_role(f, AOT_ROLE_BASE, AOT_ROLE_BASE);
   s->n_outputs = count_role(f, AOT_ROLE_USER_OUTPUT, AOT_ROLE_LOSS);
   s->saved = table(s, s->n_saved, sizeof *s->saved);
-  if (!s->saved) return no_memory(s);
+  if (!s->saved) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   memset(s->saved, 0xff, s->n_saved * sizeof *s->saved);
   for (uint32_t i = 0; i < f->n_out; i++) {
     if (f->out[i].role != AOT_ROLE_SAVED) continue;
@@ -105,7 +101,8 @@ static aot_status_t order_ports(aoth_step_t *s, aoth_step_call_t *c) {
   uint32_t n_in = 0, n_out = 0;
   c->in_order = table(s, c->n_in, sizeof *c->in_order);
   c->out_order = table(s, c->n_out, sizeof *c->out_order);
-  if (!c->in_order || !c->out_order) return no_memory(s);
+  if (!c->in_order || !c->out_order)
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   for (int fresh = 1; fresh >= 0; fresh--) {
     for (uint32_t i = 0; i < c->n_in; i++)
       if (is_of_call(&c->in[i]) == fresh) c->in_order[n_in++] = i;
@@ -129,7 +126,8 @@ static int can_settle(const aoth_step_t *s, const aoth_step_call_t *c) {
 static aot_status_t find_homes(aoth_step_t *s, aoth_step_call_t *c) {
   uint32_t *of_leaf = table(s, s->leaves.n, sizeof *of_leaf), offset = AOT_NO_INDEX; /* input port + 1 */
   c->home = c->present ? table(s, c->n_out, sizeof *c->home) : NULL;
-  if (!of_leaf || (c->present && !c->home)) return no_memory(s);
+  if (!of_leaf || (c->present && !c->home))
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (aot_role_is_leaf(c->in[i].role)) of_leaf[c->in[i].index] = i + 1;
     if (c->in[i].role == AOT_ROLE_OFFSET) offset = i;
@@ -197,7 +195,8 @@ static aot_status_t read_rules(aoth_step_t *s) {
   s->n_rules = aoth_graph_n_rules(s->prog);
   s->rules = table(s, s->n_rules, sizeof *s->rules);
   s->now = table(s, s->n_rules, sizeof *s->now);
-  if (!s->rules || !s->now) return no_memory(s);
+  if (!s->rules || !s->now)
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   for (uint32_t i = 0; i < s->n_rules; i++) {
     aot_rule_t *r = &s->rules[i];
     AOT_TRY(aoth_graph_rule(s->prog, i, r));
@@ -212,7 +211,7 @@ static aot_status_t read_rules(aoth_step_t *s) {
     n_dims += 2 * (size_t)r->rank;
   }
   s->rule_dims = table(s, n_dims, sizeof *s->rule_dims);
-  if (!s->rule_dims) return no_memory(s);
+  if (!s->rule_dims) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   for (uint32_t i = 0; i < s->n_rules; i++) {
     s->now[i] = s->rules[i];
     s->now[i].sizes = s->rule_dims + at;
@@ -257,7 +256,8 @@ static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
 static aot_status_t read_entry_rules(aoth_step_t *s) {
   unsigned char *is_base = table(s, s->leaves.n, 1);
   s->entry = table(s, s->leaves.n, sizeof *s->entry);
-  if (!s->entry || !is_base) return no_memory(s);
+  if (!s->entry || !is_base)
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   memset(s->entry, 0xff, s->leaves.n * sizeof *s->entry);
   s->n_given = s->leaves.n_inputs;
   for (uint32_t i = 0; i < s->n_rules; i++) {
@@ -280,7 +280,7 @@ static aot_status_t read_entry_rules(aoth_step_t *s) {
 /* An updated value that no rule brings home would be lost without a word. */
 static aot_status_t check_updates(aoth_step_t *s) {
   unsigned char *has_rule = table(s, s->leaves.n, 1);
-  if (!has_rule) return no_memory(s);
+  if (!has_rule) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   for (uint32_t i = 0; i < s->n_rules; i++)
     if (s->rules[i].kind == AOT_RULE_COPY_BACK) has_rule[s->rules[i].a] = 1;
   for (int k = 0; k < AOTH_N_CALLS; k++)
@@ -304,7 +304,8 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   if (!aoth_step_first(s)->present) return refuse(s, "run.ports", "the program has no forward graph");
   s->gradient = table(s, s->leaves.n, sizeof *s->gradient);
   s->changed = table(s, s->leaves.n, 1);
-  if (!s->gradient || !s->changed) return no_memory(s);
+  if (!s->gradient || !s->changed)
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
   memset(s->gradient, 0xff, s->leaves.n * sizeof *s->gradient);
   AOT_TRY(index_forward(s));
   AOT_TRY(find_homes(s, &s->call[AOTH_CALL_STEP]));
@@ -331,5 +332,5 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   return s->symbols && s->learned && s->updates && s->told && s->given && s->fed && s->after && s->outputs &&
                  s->bases && s->planned_for
              ? AOT_OK
-             : no_memory(s);
+             : aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the tables of the program's ports");
 }

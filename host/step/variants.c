@@ -32,11 +32,6 @@ struct aoth_variants {
   kit_arena_t *scratch; /* one comparison */
 };
 
-static aot_status_t no_memory(const aoth_step_t *s) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the programs of a step");
-  return AOT_E_EXHAUSTED;
-}
-
 /* ---- life ---- */
 
 static void read_traits(const aoth_step_t *s, aoth_variants_t *v) {
@@ -85,13 +80,13 @@ static void drop_frame(frame_t *f) {
 
 aot_status_t aoth_variants_init(aoth_step_t *s) {
   aoth_variants_t *v = s->variants = calloc(1, sizeof *v);
-  if (!v) return no_memory(s);
+  if (!v) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step");
   v->arena = kit_arena_create();
   v->scratch = kit_arena_create();
   v->traits = calloc((size_t)s->n_given + 1, sizeof *v->traits);
   if (!v->arena || !v->scratch || !v->traits || !room(&v->last, 0, &v->call_capacity, sizeof *v->last) ||
       !room(&v->programs, 0, &v->program_capacity, sizeof *v->programs) || add_frame(v, 0, 0) == AOT_NO_INDEX)
-    return no_memory(s);
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step");
   v->programs[v->n_programs++] = (program_t){.prog = s->prog, .about.text = ""};
   v->last[v->n_calls++] = 0;
   read_traits(s, v);
@@ -156,7 +151,7 @@ static aot_status_t refuse(const aoth_step_t *s, const char *pattern) {
 static aot_status_t make_frame(aoth_step_t *s, uint32_t program, uint32_t call, uint32_t *out) {
   aoth_variants_t *v = s->variants;
   *out = add_frame(v, program, call);
-  if (*out == AOT_NO_INDEX) return no_memory(s);
+  if (*out == AOT_NO_INDEX) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step");
   const aot_status_t status = aoth_step_bind(v->frames[*out].parked, v->programs[program].prog, &s->exec, s->sink);
   if (status != AOT_OK) drop_frame(&v->frames[*out]);
   return status;
@@ -168,7 +163,7 @@ static aot_status_t make_program(aoth_step_t *s, const aoth_aliasing_t *a, const
   if (v->n_programs - 1 >= s->exec.max_patterns) return refuse(s, pattern);
   program_t made = {.about.text = kit_arena_text(v->arena, pattern, strlen(pattern))};
   if (!made.about.text || !room(&v->programs, v->n_programs, &v->program_capacity, sizeof *v->programs))
-    return no_memory(s);
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step");
   const frame_t *now = &v->frames[v->selected];
   const uint32_t call = now->call, was = now->program;
   aot_status_t status = s->exec.specialise(s->exec.self, a, &made.prog, &made.about);
@@ -203,7 +198,7 @@ static aot_status_t look_at(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_
   aoth_variants_t *v = s->variants;
   aoth_call_input_t *list = kit_arena_alloc(v->scratch, 16, ((size_t)n + 1) * sizeof *list);
   aoth_tensor_t *declared = kit_arena_alloc(v->scratch, 16, ((size_t)n + 1) * sizeof *declared);
-  if (!list || !declared) return no_memory(s);
+  if (!list || !declared) return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step");
   for (uint32_t k = 0; k < n; k++) {
     const aot_type_t *type = &s->leaves.leaf[s->leaves.input[k]].info.type;
     AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, type, "a user input", s->sink, &declared[k]));
@@ -233,8 +228,8 @@ aot_status_t aoth_step_specialise(aoth_step_t *s, const aoth_tensor_t *inputs, u
   kit_arena_reset(v->scratch);
   AOT_TRY(look_at(s, inputs, n, &aliasing));
   aoth_aliasing_print(&aliasing, &pattern);
-  aot_status_t status =
-      pattern.failed ? no_memory(s) : select_for(s, &aliasing, pattern.data ? pattern.data : "", out_changed);
+  aot_status_t status = pattern.failed ? aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step")
+                                       : select_for(s, &aliasing, pattern.data ? pattern.data : "", out_changed);
   kit_text_deinit(&pattern);
   return status;
 }
@@ -245,7 +240,8 @@ aot_status_t aoth_step_open_call(aoth_step_t *s, uint32_t *out) {
   aoth_variants_t *v = s->variants;
   uint32_t call = 0;
   while (call < v->n_calls && v->last[call] != AOT_NO_INDEX) call++;
-  if (call == v->n_calls && !room(&v->last, call, &v->call_capacity, sizeof *v->last)) return no_memory(s);
+  if (call == v->n_calls && !room(&v->last, call, &v->call_capacity, sizeof *v->last))
+    return aoth_sink_no_memory(s->sink, NULL, "run.memory", "for the programs of a step");
   AOT_TRY(make_frame(s, 0, call, &v->last[call]));
   if (call == v->n_calls) v->n_calls++;
   *out = call;

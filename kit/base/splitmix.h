@@ -1,5 +1,6 @@
-/* splitmix64: a small generator for tests, shuffles and seeds, and a hash of numbers (Steele, Lea, Flood, "Fast splittable pseudorandom number
- * generators", 2014). Every state is a valid seed. Draws of programs are Philox (kit/random). */
+/* splitmix64: a small generator for tests, shuffles and seeds, and a hash of numbers (Steele, Lea, Flood, "Fast
+ * splittable pseudorandom number generators", 2014). Every state is a valid seed. Draws of programs are Philox
+ * (kit/random). */
 #ifndef KIT_SPLITMIX_H
 #define KIT_SPLITMIX_H
 
@@ -7,8 +8,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#define KIT_GOLDEN                                                                                                     \
+  UINT64_C(0x9e3779b97f4a7c15) /* 2^64 by the golden ratio, odd: multiples of it are far from each other */
+
 static inline uint64_t kit_splitmix64(uint64_t *state) {
-  uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+  uint64_t z = (*state += KIT_GOLDEN);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
   return z ^ (z >> 31);

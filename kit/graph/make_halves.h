@@ -14,8 +14,8 @@
 
 typedef struct jg_halves jg_halves_t;
 
-/* Which node runs where; edits nothing. host and ctx are borrowed until destroy. AOT_E_INVALID: no graphs can be made of
- * this choice, reported at the value at fault. AOT_E_PRECONDITION: there is no joint graph. O(program). */
+/* Which node runs where; edits nothing. host and ctx are borrowed until destroy. AOT_E_INVALID: no graphs can be made
+ * of this choice, reported at the value at fault. AOT_E_PRECONDITION: there is no joint graph. O(program). */
 aot_status_t jg_halves_plan(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *p, const aot_cut_t *cut,
                             jg_halves_t **out);
 

@@ -10,7 +10,8 @@
  *
  * Tensors are borrowed through DLPack's C exchange table (torch.Tensor.__dlpack_c_exchange_api__, DLPack 1.3), so that
  * neither libtorch nor its ABI is needed; the file is built against Python's limited API of 3.10. A frame is one call
- * of the program (aothost_call_t): what its forward saved for its backward. Frames that are no longer used are used again.
+ * of the program (aothost_call_t): what its forward saved for its backward. Frames that are no longer used are used
+ * again.
  *
  * The interpreter's lock is released while a program is compiled or runs; a lock of the program's own serialises its
  * calls, since a handle serves one thread at a time (docs/THREADS.md). */
@@ -21,6 +22,7 @@
 
 #include <aothost.h>
 #include <aothost_dlpack.h>
+#include <kit/base/geometry.h>
 #include <kit/base/vector.h>
 #include <aot/inline.h>
 #include <pthread.h>
@@ -347,22 +349,11 @@ static void frame_dealloc(PyObject *self) {
 }
 
 static void copy_strided(const aot_tensor_t *to, const aot_tensor_t *from, uint64_t size) {
-  int64_t at[16] = {0};
-  char *out = to->data;
-  const char *in = (const char *)from->data + from->offset * (int64_t)size;
-  int64_t n = 1;
-  for (int32_t d = 0; d < to->rank; d++) n *= to->sizes[d];
-  for (int64_t k = 0; k < n; k++) {
-    memcpy(out, in, size);
-    for (int32_t d = to->rank; d-- > 0;) {
-      out += to->strides[d] * (int64_t)size;
-      in += from->strides[d] * (int64_t)size;
-      if (++at[d] < to->sizes[d]) break;
-      out -= to->strides[d] * to->sizes[d] * (int64_t)size;
-      in -= from->strides[d] * to->sizes[d] * (int64_t)size;
-      at[d] = 0;
-    }
-  }
+  const int64_t *const strides[2] = {to->strides, from->strides};
+  int64_t index[16] = {0}, at[2] = {0, from->offset};
+  do {
+    memcpy((char *)to->data + at[0] * (int64_t)size, (const char *)from->data + at[1] * (int64_t)size, size);
+  } while (tn_next(to->rank, to->sizes, index, 2, strides, at));
 }
 
 /* 0: they differ in dtype or sizes. */
@@ -636,7 +627,8 @@ static PyMethodDef frame_methods[] = {
     {"handle", frame_handle, METH_NOARGS, "handle() -> Tensor whose storage keeps this frame alive"}, {0}};
 static PyMemberDef frame_members[] = {
     {"data", T_OBJECT, offsetof(frame_t, data), 0, "what the caller keeps of the forward"},
-    {"program", T_OBJECT, offsetof(frame_t, program), READONLY, "the program that it is a call of"}, {0}};
+    {"program", T_OBJECT, offsetof(frame_t, program), READONLY, "the program that it is a call of"},
+    {0}};
 static PyType_Slot frame_slots[] = {{Py_tp_dealloc, frame_dealloc},
                                     {Py_tp_members, frame_members},
                                     {Py_tp_methods, frame_methods},

@@ -4,16 +4,12 @@
 #include <ir/tables.h>
 #include <stdlib.h>
 #include <string.h>
+#include "kit/base/splitmix.h"
 #include <trainer/feed.h>
 #include <trainer/tensors/step_file.h>
 
-#define TANGENT_SEED UINT64_C(0x9e3779b97f4a7c15) /* except for the inputs' numbers */
+#define TANGENT_SEED KIT_GOLDEN /* other numbers than those of the inputs */
 #define UPDATE_RATE 0.01
-
-static aot_status_t no_memory(const aoth_trial_step_t *v, const char *what) {
-  aoth_sink_report(v->sink, AOT_SEVERITY_ERROR, NULL, "trial.memory", "no memory for %s", what);
-  return AOT_E_EXHAUSTED;
-}
 
 aot_status_t aoth_trial_step_init(aoth_trial_step_t *v, aoth_step_t *step, aot_prog_t *prog, const aoth_run_spec_t *run,
                                   const int64_t *seed, aoth_sink_t *sink) {
@@ -30,7 +26,8 @@ aot_status_t aoth_trial_step_init(aoth_trial_step_t *v, aoth_step_t *step, aot_p
   const size_t n = aoth_step_n_outputs(step) + (size_t)1;
   v->tangent = calloc(n, sizeof *v->tangent);
   v->tangents = calloc(n, sizeof *v->tangents);
-  return v->tangent && v->tangents ? AOT_OK : no_memory(v, "the tangents");
+  return v->tangent && v->tangents ? AOT_OK
+                                   : aoth_sink_no_memory(v->sink, NULL, "trial.memory", "for %s", "the tangents");
 }
 
 void aoth_trial_step_deinit(aoth_trial_step_t *v) {
@@ -52,7 +49,7 @@ static aot_status_t fill_leaf(aoth_trial_step_t *v, const aot_leaf_info_t *leaf)
   uint64_t seed = (uint64_t)v->seed;
   kit_text_z(&key, prefix);
   kit_text_str(&key, leaf->names[0]);
-  if (key.failed) return no_memory(v, "the parameters");
+  if (key.failed) return aoth_sink_no_memory(v->sink, NULL, "trial.memory", "for %s", "the parameters");
   for (const char *c = key.data; *c; c++) seed = seed * UINT64_C(0x100000001b3) ^ (unsigned char)*c;
   aoth_random_seed(&r, seed);
   aot_status_t status = AOT_OK;
@@ -63,7 +60,8 @@ static aot_status_t fill_leaf(aoth_trial_step_t *v, const aot_leaf_info_t *leaf)
     if (own.data)
       for (aoth_walk_begin(&w, &own, NULL); w.left > 0; aoth_walk_next(&w))
         kit_element_store(own.dtype, w.at[0], aoth_random_normal(&r) / 2 + (leaf->role == AOT_ROLE_BUFFER ? 4 : 0));
-    status = own.data ? aoth_step_set(v->step, key.data, &own) : no_memory(v, "the parameters");
+    status = own.data ? aoth_step_set(v->step, key.data, &own)
+                      : aoth_sink_no_memory(v->sink, NULL, "trial.memory", "for %s", "the parameters");
     free(own.data);
   }
   kit_text_deinit(&key);
@@ -89,7 +87,7 @@ static aot_status_t fit_tangent(aoth_trial_step_t *v, uint32_t k, const aoth_ten
   if (!t->data || t->nbytes != fresh.nbytes) {
     free(t->data);
     t->data = calloc(1, (size_t)fresh.nbytes + 1);
-    if (!t->data) return no_memory(v, "the tangents");
+    if (!t->data) return aoth_sink_no_memory(v->sink, NULL, "trial.memory", "for %s", "the tangents");
   }
   fresh.data = t->data;
   *t = fresh;

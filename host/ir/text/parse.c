@@ -77,7 +77,6 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
       .p = p, .file = file ? file : "text", .text_end = text + size, .scratch = kit_arena_create(), .lines = lines};
   aoth_locator_t locator = {&s, locate};
   if (!s.scratch) return aoth_no_memory(p, "parsing", 0);
-  s.values.epoch = s.graphs.epoch = s.symbols.epoch = 1;
   aot_status_t status;
   if (!aoth_prog_is_empty(p)) {
     status =
@@ -89,9 +88,9 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
     p->locator = NULL;
   }
   kit_arena_destroy(s.scratch);
-  free(s.graphs.cells);
-  free(s.values.cells);
-  free(s.symbols.cells);
+  aoth_labels_deinit(&s.graphs);
+  aoth_labels_deinit(&s.values);
+  aoth_labels_deinit(&s.symbols);
   free(s.lets.at);
   free(s.symbol_dims.at);
   free(s.property_names.at);

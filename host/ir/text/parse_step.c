@@ -1,4 +1,5 @@
 /* The parser's smallest steps: tokens, numbers, strings, labels, and its one way to fail. */
+#include "kit/base/vector.h"
 #include <aot/assert.h>
 #include <errno.h>
 #include <ir/text/parser.h>
@@ -215,45 +216,41 @@ aot_status_t aoth_parse_flags(aoth_parser_t *s, const aoth_word_t *words, const 
 }
 
 /* ---- labels ---- */
-static uint32_t label_hash(aot_str_t s) { return (uint32_t)XXH3_64bits(s.data, (size_t)s.size); }
-
-static aoth_label_cell_t *label_cell(const aoth_labels_t *l, aot_str_t label) {
-  AOT_ASSERT(l->n < l->capacity && l->epoch > 0);
-  uint32_t mask = l->capacity - 1, at = label_hash(label) & mask;
-  for (;; at = (at + 1) & mask) {
-    aoth_label_cell_t *c = &l->cells[at];
-    if (c->epoch != l->epoch || (c->size == label.size && memcmp(c->text, label.data, c->size) == 0)) return c;
-  }
+static int is_label(const void *owner, uint32_t item, const void *key) {
+  const aoth_label_t *row = &((const aoth_labels_t *)owner)->rows[item];
+  const aot_str_t *label = key;
+  return row->size == label->size && memcmp(row->text, label->data, row->size) == 0;
 }
 
+static uint64_t label_hash(aot_str_t s) { return XXH3_64bits(s.data, (size_t)s.size); }
+
 int aoth_labels_find(const aoth_labels_t *l, aot_str_t label, uint32_t *out) {
-  if (!l->capacity) return 0;
-  const aoth_label_cell_t *c = label_cell(l, label);
-  if (c->epoch != l->epoch) return 0;
-  *out = c->id;
+  const uint32_t row = kit_map_find(&l->map, label_hash(label), is_label, l, &label);
+  if (row == KIT_MAP_NONE) return 0;
+  *out = l->rows[row].id;
   return 1;
 }
 
 int aoth_labels_put(aoth_labels_t *l, aot_str_t label, uint32_t id) {
-  if (l->n + 1 > l->capacity / 2) {
-    aoth_labels_t grown = {NULL, 0, l->capacity ? l->capacity * 2 : 256, 1};
-    grown.cells = calloc(grown.capacity, sizeof *grown.cells);
-    if (!grown.cells) return 0;
-    for (uint32_t i = 0; i < l->capacity; i++) {
-      aot_str_t old = {l->cells[i].text, l->cells[i].size};
-      if (l->cells[i].epoch == l->epoch) aoth_labels_put(&grown, old, l->cells[i].id);
-    }
-    free(l->cells);
-    *l = grown;
-  }
-  aoth_label_cell_t *c = label_cell(l, label);
-  aoth_label_cell_t fresh = {label.data, (uint32_t)label.size, id, l->epoch};
-  *c = fresh;
-  l->n++;
+  aoth_label_t *rows = kit_grow(l->rows, &l->capacity, (uint64_t)l->n + 1, sizeof *rows);
+  if (!rows) return 0;
+  l->rows = rows;
+  const uint32_t row = kit_map_find_or_add(&l->map, label_hash(label), is_label, l, &label, l->n);
+  if (row == KIT_MAP_NONE) return 0;
+  l->rows[row] = (aoth_label_t){label.data, (uint32_t)label.size, id};
+  if (row == l->n) l->n++;
   return 1;
 }
 
+/* A table that is much larger than what was in it is made again: clearing costs as much as filling did. */
 void aoth_labels_clear(aoth_labels_t *l) {
+  if (l->map.capacity / 64 > l->n) kit_map_deinit(&l->map);
+  else kit_map_clear(&l->map);
   l->n = 0;
-  l->epoch++;
+}
+
+void aoth_labels_deinit(aoth_labels_t *l) {
+  kit_map_deinit(&l->map);
+  free(l->rows);
+  *l = (aoth_labels_t){0};
 }

@@ -87,6 +87,6 @@ aot_status_t aoth_parse_unknown_op(aoth_parser_t *s, const aoth_token_t *t, aot_
   if (status == AOT_OK) status = look_on(s, &all);
   if (status == AOT_OK) status = tell(s, &all);
   free(all.rows.at);
-  free(all.index.cells);
+  aoth_labels_deinit(&all.index);
   return status;
 }

@@ -2,18 +2,20 @@
 #ifndef AOTH_PARSER_H
 #define AOTH_PARSER_H
 
+#include "kit/base/map.h"
 #include <ir/text/text_form.h>
 #include <ir/text/text_lexer.h>
 
-/* Labels of one kind and their ids. Clearing is O(1): cells of an older epoch count as empty. */
-typedef struct label_cell {
+/* Labels of one kind and their ids. Zeros: none. */
+typedef struct label {
   const char *text;
-  uint32_t size, id, epoch;
-} aoth_label_cell_t;
+  uint32_t size, id;
+} aoth_label_t;
 
 typedef struct labels {
-  aoth_label_cell_t *cells;
-  uint32_t n, capacity, epoch;
+  kit_map_t map; /* text -> row */
+  aoth_label_t *rows;
+  uint32_t n, capacity;
 } aoth_labels_t;
 
 typedef struct dim_op {
@@ -84,6 +86,7 @@ aot_status_t aoth_parse_flags(aoth_parser_t *s, const aoth_word_t *words, const 
 int aoth_labels_find(const aoth_labels_t *l, aot_str_t label, uint32_t *out);
 int aoth_labels_put(aoth_labels_t *l, aot_str_t label, uint32_t id); /* 0: no memory */
 void aoth_labels_clear(aoth_labels_t *l);
+void aoth_labels_deinit(aoth_labels_t *l);
 
 /* ---- parts ---- */
 aot_status_t aoth_parse_dim(aoth_parser_t *s, int64_t *out);                          /* parse_dim.c */

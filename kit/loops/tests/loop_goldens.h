@@ -1,5 +1,5 @@
-/* The loops NAME.loop of this folder. NAME.expect has the schedule and the C of each, NAME.cu the CUDA C of one loop for
- * each kind of kernel. The CUDA C of the others is run, against their C. */
+/* The loops NAME.loop of this folder. NAME.expect has the schedule and the C of each, NAME.cu the CUDA C of one loop
+ * for each kind of kernel. The CUDA C of the others is run, against their C. */
 #ifndef LOOP_GOLDENS_H
 #define LOOP_GOLDENS_H
 
