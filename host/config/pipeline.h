@@ -226,7 +226,8 @@ typedef struct aoth_session_config {
   uint32_t no_cache;      /* 1: the compile cache is neither asked nor filled */
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: no bundle is left */
-  /* with bundle_dir: writes the bundle of a stage or run that failed; notes what goes to these backends, before it does */
+  /* with bundle_dir: writes the bundle of a stage or run that failed; notes what goes to these backends, before it does
+   * */
   void (*write_bundle)(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
   void (*note_lowering)(aoth_session_t *s, const aoth_stage_t *const *backends, uint32_t n, const aoth_stage_t *assign);
   /* Each stage, once it has run; args: JSON members. NULL: none */

@@ -59,9 +59,6 @@ uint64_t aoth_journal_count(aot_prog_t *p) {
 static void end(aot_prog_t *p) {
   if (p->marks.n) p->marks.n--;
   p->has_journal = p->marks.n > 0;
-  if (p->has_journal) return;
-  free(p->edits.at); /* of a large program the journal is large; the next stage starts with none */
-  memset(&p->edits, 0, sizeof p->edits);
 }
 
 void aoth_journal_commit(aot_prog_t *p) {
@@ -70,8 +67,12 @@ void aoth_journal_commit(aot_prog_t *p) {
     p->listener->kept(p->listener->self);
   }
   end(p);
+  if (p->has_journal) return;
+  free(p->edits.at); /* of a large program the journal is large; the next stage starts with none */
+  memset(&p->edits, 0, sizeof p->edits);
 }
 
+/* Frees nothing: after a crash another thread may hold the allocator's lock for good (process/crash.h). */
 void aoth_journal_taken(aot_prog_t *p) {
   AOT_ASSERT(p->edits.n == mark_of(p));
   if (p->tell) {

@@ -2,9 +2,9 @@
  *
  *     *.bias, ln_*: weight-decay=0; head.*: lr-scale=0.1, beta1=0.8
  *
- * rule = PATTERN {"," PATTERN} ":" [OPTION "=" VALUE {"," OPTION "=" VALUE}]. Rules are separated by ";" or line ends; of
- * the rules that match a parameter's name the first counts. Options are those of the unit, and lr-scale; what a rule does
- * not set is as the unit has it. */
+ * rule = PATTERN {"," PATTERN} ":" [OPTION "=" VALUE {"," OPTION "=" VALUE}]. Rules are separated by ";" or line ends;
+ * of the rules that match a parameter's name the first counts. Options are those of the unit, and lr-scale; what a rule
+ * does not set is as the unit has it. */
 #ifndef OPT_GROUPS_H
 #define OPT_GROUPS_H
 

@@ -156,7 +156,8 @@ static void store(const char *library, const char *entry) {
 
 /* ---- the head of generated C as a precompiled header ---- */
 
-/* Where the first kernel begins: what is before it is equal in all sources of a target, and takes a third of the time. */
+/* Where the first kernel begins: what is before it is equal in all sources of a target, and takes a third of the time.
+ * */
 static size_t head_size(const char *source) {
   static const char *const kernels[] = {"\nvoid lp_", "\nLP_KERNEL(", "\nLP_RESIDENT("};
   const char *first = NULL;
