@@ -18,6 +18,7 @@ from torch.fx.passes.split_module import split_module
 
 from . import _aothost
 from .graph_text import Unsupported, is_size
+from .notes import current
 from .options import Options
 from .program import CompiledGraph
 
@@ -77,6 +78,8 @@ def compile_or_split(module: fx.GraphModule, options: Options, static: Sequence[
     else:
         raise RuntimeError(f"aothost refuses too many operators of one graph: {eager}")
     if refused:
+        if (notes := current()) is not None:
+            notes.eager.append(eager)
         log.warning("%s", eager)
         for name, why in eager.why.items():
             log.info("%s: %s", name, why.strip())

@@ -19,6 +19,7 @@ from torch import fx
 from . import _aothost
 from .graph_text import Program as Text
 from .graph_text import write
+from .notes import current
 from .options import Options
 from .sizes import Sizes, allocate
 
@@ -75,7 +76,10 @@ class CompiledGraph:
         first = Instance(load(self.text, options, self.is_joint))
         self.instances = [first]
         self.read_by_backward = [i for k, i in enumerate(self.text.parameters) if first.program.backward_reads(f"param.p{k}")]
+        self.last_saved_bytes: int | None = None  # of the last forward, while somebody watches (notes.py)
         self.lock = threading.Lock()
+        if (notes := current()) is not None:
+            notes.graphs.append(self)
 
     def instance_for(self, parameters: Sequence[torch.Tensor]) -> "Instance":
         """The instance that is bound to these; else one that no backward waits for is bound to them."""
@@ -106,6 +110,8 @@ class CompiledGraph:
                 given.append(ONE_BYTE.expand([int(inputs[i]) for i in self.text.carried]))
             seed = int(torch.empty((), dtype=torch.int64).random_()) if self.text.draws else 0
             frame = instance.program.forward(given, [results[k] for k in self.text.outputs], seed)
+            if self.is_joint and current() is not None:
+                self.last_saved_bytes = frame.saved_bytes()
         return results, frame
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:

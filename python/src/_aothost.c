@@ -623,8 +623,26 @@ static PyType_Slot program_slots[] = {{Py_tp_new, program_new},
                                       {0}};
 static PyType_Spec program_spec = {"aothost._aothost.Program", sizeof(program_t), 0, Py_TPFLAGS_DEFAULT, program_slots};
 
+/* The bytes of the values that its forward saved. */
+static PyObject *frame_saved_bytes(PyObject *self, PyObject *unused) {
+  (void)unused;
+  frame_t *f = (frame_t *)self;
+  uint64_t n = 0;
+  aot_tensor_t saved;
+  PyThreadState *state = enter(f->program);
+  for (uint32_t k = 0; k < aothost_n_saved(f->program->h); k++) {
+    char key[32];
+    snprintf(key, sizeof key, "saved.%u", k);
+    if (aothost_call_shape(f->call, key, &saved) == AOT_OK) n += saved.nbytes;
+  }
+  leave(f->program, state);
+  return PyLong_FromUnsignedLongLong(n);
+}
+
 static PyMethodDef frame_methods[] = {
-    {"handle", frame_handle, METH_NOARGS, "handle() -> Tensor whose storage keeps this frame alive"}, {0}};
+    {"handle", frame_handle, METH_NOARGS, "handle() -> Tensor whose storage keeps this frame alive"},
+    {"saved_bytes", frame_saved_bytes, METH_NOARGS, "saved_bytes(): of what its forward keeps for its backward"},
+    {0}};
 static PyMemberDef frame_members[] = {
     {"data", T_OBJECT, offsetof(frame_t, data), 0, "what the caller keeps of the forward"},
     {"program", T_OBJECT, offsetof(frame_t, program), READONLY, "the program that it is a call of"},
