@@ -134,14 +134,14 @@ def backend_of(name):
     return name
 
 
-def in_fork(name, backends, timeout):
-    """run_one in a child that has all imports: a crash or a hang is a row, too."""
+def in_fork(name, timeout, run):
+    """run(name) in a child that has all imports: a crash or a hang is a row, too."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         try:
-            row = run_one(name, backends)
+            row = run(name)
         except BaseException as e:  # noqa: BLE001
             row = {"model": name, "skipped": f"{type(e).__name__}: {e}"[-800:]}
         with os.fdopen(write, "w") as f:
@@ -181,7 +181,7 @@ def main():
     wrong = {b: [] for b in backends}
     failed = {b: [] for b in backends}
     for k, name in enumerate(names):
-        row = in_fork(name, backends, a.timeout)
+        row = in_fork(name, a.timeout, lambda name: run_one(name, backends))
         for b in backends:
             r = row.get(b, {})
             passed[b] += bool(r.get("ok"))
