@@ -4,8 +4,8 @@
     bench/python/accuracy.py [--backends aothost,inductor] [--out F.jsonl] [--timeout S] [NAME-PATTERN ..]
 
 Each model runs in a process of its own. A backend passes if each tensor is as near to float64 as eager in float32 is:
-rms(got - f64) <= 4 rms(eager - f64) + 2e-5 rms(f64) + 1e-7 of the largest gradient. Prints a row a model, a summary last;
-status 1 if a backend gave a wrong result. Models are those of models.py, without dropout.
+rms(got - f64) <= 4 rms(eager - f64) + 2e-5 rms(f64) + 1e-7 of the largest gradient. Prints a row a model, a summary
+last; status 1 if a backend gave a wrong result. Models are those of models.py, without dropout.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ def results(module, inputs, run):
     out = run(*inputs)
     flat = [o for o in torch.utils._pytree.tree_leaves(out) if isinstance(o, torch.Tensor)]
     found = {f"output.{i}": o.detach() for i, o in enumerate(flat)}
-    loss = sum((o * o.detach().cos()).sum() for o in flat if o.is_floating_point() and o.requires_grad) if not (
-        len(flat) == 1 and flat[0].ndim == 0) else flat[0]
+    loss = (
+        sum((o * o.detach().cos()).sum() for o in flat if o.is_floating_point() and o.requires_grad)
+        if not (len(flat) == 1 and flat[0].ndim == 0)
+        else flat[0]
+    )
     loss.backward()
     for name, p in module.named_parameters():
         if p.grad is not None:
@@ -79,7 +82,9 @@ def judge(got, eager, reference):
         error = rms((a.double() - wanted)[keep])
         allowed = 4 * rms((b.double() - wanted)[keep]) + 2e-5 * rms(wanted[keep]) + 1e-7 * largest + 1e-12
         if bad.any() or not error <= allowed:
-            wrong.append((error / allowed, f"{name}: error {error:.2e}, allowed {allowed:.2e}, rms {rms(wanted[keep]):.2e}"))
+            wrong.append(
+                (error / allowed, f"{name}: error {error:.2e}, allowed {allowed:.2e}, rms {rms(wanted[keep]):.2e}")
+            )
     return [text for _, text in sorted(wrong, reverse=True)]
 
 
@@ -101,7 +106,12 @@ def run_one(name, backends):
     torch.manual_seed(0)
     module, inputs = models()[name]()
     module = without_dropout(module).train()
-    prepare = lambda t, d: t.detach().clone().to(d if t.is_floating_point() else t.dtype).requires_grad_(t.is_floating_point())
+    prepare = (
+        lambda t, d: t.detach()
+        .clone()
+        .to(d if t.is_floating_point() else t.dtype)
+        .requires_grad_(t.is_floating_point())
+    )
     fresh = lambda d: (copy.deepcopy(module).to(d), tuple(prepare(t, d) for t in inputs))
     m, x = fresh(torch.float64)
     reference = results(m, x, m)
@@ -118,7 +128,11 @@ def run_one(name, backends):
             wrong = judge(got, eager, reference)
             row[backend] = {"ok": not wrong, "wrong": wrong[:5], "s": round(time.time() - begin, 1)}
         except Exception as e:  # noqa: BLE001 - a failure is a row
-            row[backend] = {"ok": False, "error": f"{type(e).__name__}: {e}"[-1500:], "s": round(time.time() - begin, 1)}
+            row[backend] = {
+                "ok": False,
+                "error": f"{type(e).__name__}: {e}"[-1500:],
+                "s": round(time.time() - begin, 1),
+            }
         if backend.startswith("aothost"):
             row["nodes_in_eager"] = [t for t in messages if "run in eager" in t]
             row["breaks"] = sum(torch._dynamo.utils.counters["graph_break"].values())
@@ -192,10 +206,15 @@ def main():
         if out:
             out.write(json.dumps(row) + "\n")
             out.flush()
-        text = "  ".join(f"{b}: {'ok' if row.get(b, {}).get('ok') else (row.get(b, {}).get('wrong') or [str(row.get(b, {}).get('error', row.get('skipped', '')))[-200:]])[0]}" for b in backends)
+        text = "  ".join(
+            f"{b}: {'ok' if row.get(b, {}).get('ok') else (row.get(b, {}).get('wrong') or [str(row.get(b, {}).get('error', row.get('skipped', '')))[-200:]])[0]}"
+            for b in backends
+        )
         print(f"{k + 1}/{len(names)} {name}  {text}  {row.get('nodes_in_eager') or ''}", flush=True)
     for b in backends:
-        print(f"{b}: {passed[b]} of {len(names)} pass, {len(wrong[b])} wrong {wrong[b]}, {len(failed[b])} do not run {failed[b]}")
+        print(
+            f"{b}: {passed[b]} of {len(names)} pass, {len(wrong[b])} wrong {wrong[b]}, {len(failed[b])} do not run {failed[b]}"
+        )
     return any(wrong.values())
 
 

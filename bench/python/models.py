@@ -33,67 +33,311 @@ class Outputs(nn.Module):
 
 
 COMMON = dict(
-    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=99,
-    max_position_embeddings=64, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, dropout=0.0,
-    attention_dropout=0.0, pad_token_id=0, bos_token_id=1, eos_token_id=2, use_cache=False,
-)  # fmt: skip
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=64,
+    vocab_size=99,
+    max_position_embeddings=64,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+    dropout=0.0,
+    attention_dropout=0.0,
+    pad_token_id=0,
+    bos_token_id=1,
+    eos_token_id=2,
+    use_cache=False,
+)
 LLAMA = dict(COMMON, num_key_value_heads=2, head_dim=8)
 BART = dict(
-    COMMON, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
-    encoder_ffn_dim=64, decoder_ffn_dim=64, activation_dropout=0.0, decoder_start_token_id=2, max_source_positions=64,
+    COMMON,
+    d_model=32,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=4,
+    decoder_attention_heads=4,
+    encoder_ffn_dim=64,
+    decoder_ffn_dim=64,
+    activation_dropout=0.0,
+    decoder_start_token_id=2,
+    max_source_positions=64,
     max_target_positions=64,
-)  # fmt: skip
-T5 = dict(vocab_size=99, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0, decoder_start_token_id=0)
+)
+T5 = dict(
+    vocab_size=99, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0, decoder_start_token_id=0
+)
 GPT = dict(
-    vocab_size=99, n_positions=64, n_embd=32, n_layer=2, n_head=4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+    vocab_size=99,
+    n_positions=64,
+    n_embd=32,
+    n_layer=2,
+    n_head=4,
+    resid_pdrop=0.0,
+    embd_pdrop=0.0,
+    attn_pdrop=0.0,
     use_cache=False,
-)  # fmt: skip
+)
 VISION = dict(
-    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
-    num_channels=3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=5,
-)  # fmt: skip
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=64,
+    image_size=32,
+    patch_size=8,
+    num_channels=3,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+    num_labels=5,
+)
 
 # Class of the model, settings of its configuration.
 CAUSAL = {
-    "GPT2LMHeadModel": GPT, "GPTNeoForCausalLM": dict(COMMON, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]], resid_dropout=0.0, embed_dropout=0.0, window_size=8),
-    "GPTJForCausalLM": dict(GPT, rotary_dim=4), "GPTBigCodeForCausalLM": GPT, "GPTNeoXForCausalLM": COMMON,
-    "OpenAIGPTLMHeadModel": GPT, "CodeGenForCausalLM": dict(GPT, rotary_dim=4),
-    "LlamaForCausalLM": LLAMA, "MistralForCausalLM": dict(LLAMA, sliding_window=8), "Qwen2ForCausalLM": LLAMA,
-    "Qwen3ForCausalLM": LLAMA, "GemmaForCausalLM": LLAMA, "Gemma2ForCausalLM": dict(LLAMA, sliding_window=8, query_pre_attn_scalar=8),
+    "GPT2LMHeadModel": GPT,
+    "GPTNeoForCausalLM": dict(
+        COMMON,
+        num_layers=2,
+        num_heads=4,
+        attention_types=[[["global", "local"], 1]],
+        resid_dropout=0.0,
+        embed_dropout=0.0,
+        window_size=8,
+    ),
+    "GPTJForCausalLM": dict(GPT, rotary_dim=4),
+    "GPTBigCodeForCausalLM": GPT,
+    "GPTNeoXForCausalLM": COMMON,
+    "OpenAIGPTLMHeadModel": GPT,
+    "CodeGenForCausalLM": dict(GPT, rotary_dim=4),
+    "LlamaForCausalLM": LLAMA,
+    "MistralForCausalLM": dict(LLAMA, sliding_window=8),
+    "Qwen2ForCausalLM": LLAMA,
+    "Qwen3ForCausalLM": LLAMA,
+    "GemmaForCausalLM": LLAMA,
+    "Gemma2ForCausalLM": dict(LLAMA, sliding_window=8, query_pre_attn_scalar=8),
     "Gemma3ForCausalLM": dict(LLAMA, sliding_window=8, query_pre_attn_scalar=8),
-    "PhiForCausalLM": dict(COMMON, resid_pdrop=0.0, embd_pdrop=0.0, partial_rotary_factor=0.5), "Phi3ForCausalLM": dict(LLAMA, resid_pdrop=0.0, embd_pdrop=0.0),
-    "StableLmForCausalLM": LLAMA, "OlmoForCausalLM": LLAMA, "Olmo2ForCausalLM": LLAMA, "CohereForCausalLM": LLAMA,
-    "GraniteForCausalLM": LLAMA, "FalconForCausalLM": dict(COMMON, multi_query=True), "BloomForCausalLM": dict(COMMON, n_layer=2, n_head=4, hidden_dropout=0.0),
-    "OPTForCausalLM": dict(COMMON, ffn_dim=64, word_embed_proj_dim=32), "XGLMForCausalLM": dict(COMMON, d_model=32, num_layers=2, attention_heads=4, ffn_dim=64, activation_dropout=0.0),
-    "MptForCausalLM": dict(vocab_size=99, d_model=32, n_heads=4, n_layers=2, max_seq_len=64, use_cache=False), "BioGptForCausalLM": dict(COMMON, activation_dropout=0.0, layerdrop=0.0),
-    "StarCoder2ForCausalLM": LLAMA, "Starcoder2ForCausalLM": dict(LLAMA, residual_dropout=0.0, embedding_dropout=0.0), "NemotronForCausalLM": LLAMA, "PersimmonForCausalLM": dict(COMMON, hidden_dropout=0.0),
-    "HeliumForCausalLM": LLAMA, "SmolLM3ForCausalLM": LLAMA, "Glm4ForCausalLM": LLAMA, "GlmForCausalLM": LLAMA, "ErnieForCausalLM": COMMON,
-    "BertLMHeadModel": dict(COMMON, is_decoder=True), "RobertaForCausalLM": dict(COMMON, is_decoder=True), "ElectraForCausalLM": dict(COMMON, embedding_size=32, is_decoder=True),
-    "MambaForCausalLM": dict(vocab_size=99, hidden_size=32, num_hidden_layers=2, state_size=8, use_cache=False), "RwkvForCausalLM": dict(vocab_size=99, hidden_size=32, attention_hidden_size=32, num_hidden_layers=2, context_length=64, use_cache=False),
-    "CTRLLMHeadModel": dict(vocab_size=99, n_positions=64, n_embd=32, n_layer=2, n_head=4, dff=64, resid_pdrop=0.0, embd_pdrop=0.0, use_cache=False), "MixtralForCausalLM": dict(LLAMA, num_local_experts=4), "Qwen2MoeForCausalLM": dict(LLAMA, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=32),
-}  # fmt: skip
+    "PhiForCausalLM": dict(COMMON, resid_pdrop=0.0, embd_pdrop=0.0, partial_rotary_factor=0.5),
+    "Phi3ForCausalLM": dict(LLAMA, resid_pdrop=0.0, embd_pdrop=0.0),
+    "StableLmForCausalLM": LLAMA,
+    "OlmoForCausalLM": LLAMA,
+    "Olmo2ForCausalLM": LLAMA,
+    "CohereForCausalLM": LLAMA,
+    "GraniteForCausalLM": LLAMA,
+    "FalconForCausalLM": dict(COMMON, multi_query=True),
+    "BloomForCausalLM": dict(COMMON, n_layer=2, n_head=4, hidden_dropout=0.0),
+    "OPTForCausalLM": dict(COMMON, ffn_dim=64, word_embed_proj_dim=32),
+    "MptForCausalLM": dict(vocab_size=99, d_model=32, n_heads=4, n_layers=2, max_seq_len=64, use_cache=False),
+    "BioGptForCausalLM": dict(COMMON, activation_dropout=0.0, layerdrop=0.0),
+    "Starcoder2ForCausalLM": dict(LLAMA, residual_dropout=0.0, embedding_dropout=0.0),
+    "NemotronForCausalLM": LLAMA,
+    "PersimmonForCausalLM": dict(COMMON, hidden_dropout=0.0),
+    "HeliumForCausalLM": LLAMA,
+    "SmolLM3ForCausalLM": LLAMA,
+    "Glm4ForCausalLM": LLAMA,
+    "GlmForCausalLM": LLAMA,
+    "ErnieForCausalLM": COMMON,
+    "BertLMHeadModel": dict(COMMON, is_decoder=True),
+    "RobertaForCausalLM": dict(COMMON, is_decoder=True),
+    "ElectraForCausalLM": dict(COMMON, embedding_size=32, is_decoder=True),
+    "MambaForCausalLM": dict(vocab_size=99, hidden_size=32, num_hidden_layers=2, state_size=8, use_cache=False),
+    "RwkvForCausalLM": dict(
+        vocab_size=99, hidden_size=32, attention_hidden_size=32, num_hidden_layers=2, context_length=64, use_cache=False
+    ),
+    "CTRLLMHeadModel": dict(
+        vocab_size=99,
+        n_positions=64,
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        dff=64,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        use_cache=False,
+    ),
+}
 MASKED = {
-    "BertForMaskedLM": COMMON, "RobertaForMaskedLM": COMMON, "DistilBertForMaskedLM": dict(vocab_size=99, dim=32, n_layers=2, n_heads=4, hidden_dim=64, dropout=0.0, attention_dropout=0.0, max_position_embeddings=64),
-    "AlbertForMaskedLM": dict(COMMON, embedding_size=16), "ElectraForMaskedLM": dict(COMMON, embedding_size=16), "MPNetForMaskedLM": COMMON, "CamembertForMaskedLM": COMMON,
-    "DebertaForMaskedLM": dict(COMMON, relative_attention=True, pos_att_type=["c2p", "p2c"], max_relative_positions=16), "DebertaV2ForMaskedLM": dict(COMMON, relative_attention=True, pos_att_type=["c2p", "p2c"], max_relative_positions=16),
-    "FNetForMaskedLM": COMMON, "LayoutLMForMaskedLM": COMMON, "MobileBertForMaskedLM": dict(COMMON, embedding_size=16, true_hidden_size=32, intra_bottleneck_size=32), "SqueezeBertForMaskedLM": dict(COMMON, embedding_size=32),
-    "XLMRobertaForMaskedLM": COMMON, "RoFormerForMaskedLM": dict(COMMON, embedding_size=32), "NystromformerForMaskedLM": dict(COMMON, num_landmarks=4, segment_means_seq_len=16), "YosoForMaskedLM": COMMON,
-    "ConvBertForMaskedLM": dict(COMMON, embedding_size=32, head_ratio=2), "FunnelForMaskedLM": dict(vocab_size=99, d_model=32, n_head=4, d_head=8, d_inner=64, block_sizes=[1, 1], hidden_dropout=0.0, attention_dropout=0.0),
-    "ModernBertForMaskedLM": dict(COMMON, embedding_dropout=0.0, mlp_dropout=0.0, attention_dropout=0.0, reference_compile=False), "EsmForMaskedLM": dict(COMMON, mask_token_id=3, token_dropout=False), "MegatronBertForMaskedLM": COMMON, "Data2VecTextForMaskedLM": COMMON, "RemBertForMaskedLM": dict(COMMON, input_embedding_size=32, output_embedding_size=32, classifier_dropout_prob=0.0), "IBertForMaskedLM": COMMON, "XLMWithLMHeadModel": dict(vocab_size=99, emb_dim=32, n_layers=2, n_heads=4, dropout=0.0, attention_dropout=0.0, max_position_embeddings=64),
-}  # fmt: skip
+    "BertForMaskedLM": COMMON,
+    "RobertaForMaskedLM": COMMON,
+    "DistilBertForMaskedLM": dict(
+        vocab_size=99,
+        dim=32,
+        n_layers=2,
+        n_heads=4,
+        hidden_dim=64,
+        dropout=0.0,
+        attention_dropout=0.0,
+        max_position_embeddings=64,
+    ),
+    "AlbertForMaskedLM": dict(COMMON, embedding_size=16),
+    "ElectraForMaskedLM": dict(COMMON, embedding_size=16),
+    "MPNetForMaskedLM": COMMON,
+    "CamembertForMaskedLM": COMMON,
+    "DebertaForMaskedLM": dict(COMMON, relative_attention=True, pos_att_type=["c2p", "p2c"], max_relative_positions=16),
+    "DebertaV2ForMaskedLM": dict(
+        COMMON, relative_attention=True, pos_att_type=["c2p", "p2c"], max_relative_positions=16
+    ),
+    "FNetForMaskedLM": COMMON,
+    "LayoutLMForMaskedLM": COMMON,
+    "MobileBertForMaskedLM": dict(COMMON, embedding_size=16, true_hidden_size=32, intra_bottleneck_size=32),
+    "SqueezeBertForMaskedLM": dict(COMMON, embedding_size=32),
+    "XLMRobertaForMaskedLM": COMMON,
+    "RoFormerForMaskedLM": dict(COMMON, embedding_size=32),
+    "YosoForMaskedLM": COMMON,
+    "ConvBertForMaskedLM": dict(COMMON, embedding_size=32, head_ratio=2),
+    "FunnelForMaskedLM": dict(
+        vocab_size=99,
+        d_model=32,
+        n_head=4,
+        d_head=8,
+        d_inner=64,
+        block_sizes=[1, 1],
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+    ),
+    "ModernBertForMaskedLM": dict(
+        COMMON, embedding_dropout=0.0, mlp_dropout=0.0, attention_dropout=0.0, reference_compile=False
+    ),
+    "EsmForMaskedLM": dict(COMMON, mask_token_id=3, token_dropout=False),
+    "MegatronBertForMaskedLM": COMMON,
+    "Data2VecTextForMaskedLM": COMMON,
+    "RemBertForMaskedLM": dict(COMMON, input_embedding_size=32, output_embedding_size=32, classifier_dropout_prob=0.0),
+    "IBertForMaskedLM": COMMON,
+    "XLMWithLMHeadModel": dict(
+        vocab_size=99, emb_dim=32, n_layers=2, n_heads=4, dropout=0.0, attention_dropout=0.0, max_position_embeddings=64
+    ),
+}
 SEQ2SEQ = {
-    "T5ForConditionalGeneration": T5, "MT5ForConditionalGeneration": T5, "UMT5ForConditionalGeneration": T5, "BartForConditionalGeneration": BART, "MBartForConditionalGeneration": BART, "PegasusForConditionalGeneration": BART,
-    "BlenderbotForConditionalGeneration": BART, "BlenderbotSmallForConditionalGeneration": BART, "MarianMTModel": BART, "M2M100ForConditionalGeneration": BART, "PLBartForConditionalGeneration": BART, "LEDForConditionalGeneration": dict(BART, attention_window=8, max_encoder_position_embeddings=64, max_decoder_position_embeddings=64),
-    "ProphetNetForConditionalGeneration": dict(vocab_size=99, hidden_size=32, encoder_ffn_dim=64, num_encoder_layers=2, num_encoder_attention_heads=4, decoder_ffn_dim=64, num_decoder_layers=2, num_decoder_attention_heads=4, attention_dropout=0.0, dropout=0.0, activation_dropout=0.0, max_position_embeddings=64, decoder_start_token_id=1), "SwitchTransformersForConditionalGeneration": dict(T5, num_experts=2, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1, num_decoder_layers=2),
-}  # fmt: skip
+    "T5ForConditionalGeneration": T5,
+    "MT5ForConditionalGeneration": T5,
+    "UMT5ForConditionalGeneration": T5,
+    "BartForConditionalGeneration": BART,
+    "MBartForConditionalGeneration": BART,
+    "PegasusForConditionalGeneration": BART,
+    "BlenderbotForConditionalGeneration": BART,
+    "BlenderbotSmallForConditionalGeneration": BART,
+    "MarianMTModel": BART,
+    "M2M100ForConditionalGeneration": BART,
+    "PLBartForConditionalGeneration": BART,
+    "LEDForConditionalGeneration": dict(
+        BART, attention_window=8, max_encoder_position_embeddings=64, max_decoder_position_embeddings=64
+    ),
+    "ProphetNetForConditionalGeneration": dict(
+        vocab_size=99,
+        hidden_size=32,
+        encoder_ffn_dim=64,
+        num_encoder_layers=2,
+        num_encoder_attention_heads=4,
+        decoder_ffn_dim=64,
+        num_decoder_layers=2,
+        num_decoder_attention_heads=4,
+        attention_dropout=0.0,
+        dropout=0.0,
+        activation_dropout=0.0,
+        max_position_embeddings=64,
+        decoder_start_token_id=1,
+    ),
+    "SwitchTransformersForConditionalGeneration": dict(
+        T5, num_experts=2, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1, num_decoder_layers=2
+    ),
+}
 IMAGES = {
-    "ViTForImageClassification": VISION, "DeiTForImageClassification": VISION, "BeitForImageClassification": VISION, "ViTMSNForImageClassification": VISION, "Dinov2ForImageClassification": VISION, "Data2VecVisionForImageClassification": VISION,
-    "SwinForImageClassification": dict(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 4], window_size=4, num_labels=5), "Swinv2ForImageClassification": dict(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 4], window_size=4, num_labels=5),
-    "ConvNextForImageClassification": dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2, num_labels=5), "ConvNextV2ForImageClassification": dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2, num_labels=5), "ResNetForImageClassification": dict(embedding_size=8, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic", num_labels=5),
-    "RegNetForImageClassification": dict(embedding_size=8, hidden_sizes=[16, 32], depths=[1, 1], groups_width=8, num_labels=5), "MobileNetV2ForImageClassification": dict(image_size=32, num_labels=5), "MobileNetV1ForImageClassification": dict(image_size=32, num_labels=5), "PoolFormerForImageClassification": dict(hidden_sizes=[16, 32], depths=[1, 1], num_encoder_blocks=2, patch_sizes=[7, 3], strides=[4, 2], padding=[2, 1], mlp_ratio=2, num_labels=5),
-    "SegformerForImageClassification": dict(num_encoder_blocks=2, depths=[1, 1], sr_ratios=[4, 1], hidden_sizes=[16, 32], patch_sizes=[7, 3], strides=[4, 2], num_attention_heads=[1, 2], mlp_ratios=[2, 2], num_labels=5, hidden_dropout_prob=0.0, drop_path_rate=0.0, classifier_dropout_prob=0.0), "PvtForImageClassification": dict(image_size=32, num_encoder_blocks=2, depths=[1, 1], sequence_reduction_ratios=[4, 1], hidden_sizes=[16, 32], patch_sizes=[4, 2], strides=[4, 2], num_attention_heads=[1, 2], mlp_ratios=[2, 2], num_labels=5, drop_path_rate=0.0), "LevitForImageClassification": dict(image_size=64, hidden_sizes=[16, 32, 48], num_attention_heads=[2, 2, 2], depths=[1, 1, 1], key_dim=[8, 8, 8], num_labels=5),
-    "FocalNetForImageClassification": dict(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], focal_levels=[1, 1], focal_windows=[3, 3], num_labels=5), "BitForImageClassification": dict(embedding_size=32, hidden_sizes=[32, 64], depths=[1, 1], num_labels=5), "CvtForImageClassification": dict(num_labels=5, embed_dim=[16, 32], depth=[1, 1], num_heads=[1, 2], patch_sizes=[7, 3], patch_stride=[4, 2], patch_padding=[2, 1], mlp_ratio=[2.0, 2.0], attention_drop_rate=[0.0, 0.0], drop_rate=[0.0, 0.0], drop_path_rate=[0.0, 0.0], qkv_bias=[True, True], cls_token=[False, True], qkv_projection_method=["dw_bn", "dw_bn"], kernel_qkv=[3, 3], padding_kv=[1, 1], stride_kv=[2, 2], padding_q=[1, 1], stride_q=[1, 1]),
-}  # fmt: skip
+    "ViTForImageClassification": VISION,
+    "DeiTForImageClassification": VISION,
+    "BeitForImageClassification": VISION,
+    "ViTMSNForImageClassification": VISION,
+    "Dinov2ForImageClassification": VISION,
+    "Data2VecVisionForImageClassification": VISION,
+    "SwinForImageClassification": dict(
+        image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 4], window_size=4, num_labels=5
+    ),
+    "Swinv2ForImageClassification": dict(
+        image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 4], window_size=4, num_labels=5
+    ),
+    "ConvNextForImageClassification": dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2, num_labels=5),
+    "ConvNextV2ForImageClassification": dict(hidden_sizes=[16, 32], depths=[1, 1], num_stages=2, num_labels=5),
+    "ResNetForImageClassification": dict(
+        embedding_size=8, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic", num_labels=5
+    ),
+    "RegNetForImageClassification": dict(
+        embedding_size=8, hidden_sizes=[16, 32], depths=[1, 1], groups_width=8, num_labels=5
+    ),
+    "MobileNetV2ForImageClassification": dict(image_size=32, num_labels=5),
+    "MobileNetV1ForImageClassification": dict(image_size=32, num_labels=5),
+    "PoolFormerForImageClassification": dict(
+        hidden_sizes=[16, 32],
+        depths=[1, 1],
+        num_encoder_blocks=2,
+        patch_sizes=[7, 3],
+        strides=[4, 2],
+        padding=[2, 1],
+        mlp_ratio=2,
+        num_labels=5,
+    ),
+    "SegformerForImageClassification": dict(
+        num_encoder_blocks=2,
+        depths=[1, 1],
+        sr_ratios=[4, 1],
+        hidden_sizes=[16, 32],
+        patch_sizes=[7, 3],
+        strides=[4, 2],
+        num_attention_heads=[1, 2],
+        mlp_ratios=[2, 2],
+        num_labels=5,
+        hidden_dropout_prob=0.0,
+        drop_path_rate=0.0,
+        classifier_dropout_prob=0.0,
+    ),
+    "PvtForImageClassification": dict(
+        image_size=32,
+        num_encoder_blocks=2,
+        depths=[1, 1],
+        sequence_reduction_ratios=[4, 1],
+        hidden_sizes=[16, 32],
+        patch_sizes=[4, 2],
+        strides=[4, 2],
+        num_attention_heads=[1, 2],
+        mlp_ratios=[2, 2],
+        num_labels=5,
+        drop_path_rate=0.0,
+    ),
+    "LevitForImageClassification": dict(
+        image_size=64,
+        hidden_sizes=[16, 32, 48],
+        num_attention_heads=[2, 2, 2],
+        depths=[1, 1, 1],
+        key_dim=[8, 8, 8],
+        num_labels=5,
+    ),
+    "FocalNetForImageClassification": dict(
+        image_size=32,
+        patch_size=4,
+        embed_dim=16,
+        depths=[1, 1],
+        focal_levels=[1, 1],
+        focal_windows=[3, 3],
+        num_labels=5,
+    ),
+    "BitForImageClassification": dict(embedding_size=32, hidden_sizes=[32, 64], depths=[1, 1], num_labels=5),
+    "CvtForImageClassification": dict(
+        num_labels=5,
+        embed_dim=[16, 32],
+        depth=[1, 1],
+        num_heads=[1, 2],
+        patch_sizes=[7, 3],
+        patch_stride=[4, 2],
+        patch_padding=[2, 1],
+        mlp_ratio=[2.0, 2.0],
+        attention_drop_rate=[0.0, 0.0],
+        drop_rate=[0.0, 0.0],
+        drop_path_rate=[0.0, 0.0],
+        qkv_bias=[True, True],
+        cls_token=[False, True],
+        qkv_projection_method=["dw_bn", "dw_bn"],
+        kernel_qkv=[3, 3],
+        padding_kv=[1, 1],
+        stride_kv=[2, 2],
+        padding_q=[1, 1],
+        stride_q=[1, 1],
+    ),
+}
 
 
 def hugging_face(name: str, settings: dict[str, Any], kind: str) -> tuple[nn.Module, tuple[Any, ...]]:
@@ -106,9 +350,16 @@ def hugging_face(name: str, settings: dict[str, Any], kind: str) -> tuple[nn.Mod
     if kind == "image":
         size = getattr(config, "image_size", 32) or 32
         size = size if isinstance(size, int) else 32
-        keys, inputs = ("pixel_values", "labels"), (torch.randn(2, 3, max(size, 32), max(size, 32)), torch.tensor([1, 3]))
+        keys, inputs = ("pixel_values", "labels"), (
+            torch.randn(2, 3, max(size, 32), max(size, 32)),
+            torch.tensor([1, 3]),
+        )
     elif kind == "seq2seq":
-        keys, inputs = ("input_ids", "decoder_input_ids", "labels"), (ids, ids.flip(1).contiguous(), ids.roll(1, 1).contiguous())
+        keys, inputs = ("input_ids", "decoder_input_ids", "labels"), (
+            ids,
+            ids.flip(1).contiguous(),
+            ids.roll(1, 1).contiguous(),
+        )
     else:
         keys, inputs = ("input_ids", "labels"), (ids, ids.roll(1, 1).contiguous())
     return Outputs(model, keys, True), inputs
@@ -150,7 +401,9 @@ def of_timm(name: str) -> tuple[nn.Module, tuple[Any, ...]]:
         model = timm.create_model(name, num_classes=5, drop_rate=0.0)
     except TypeError:
         model = timm.create_model(name, num_classes=5)
-    wanted = model.default_cfg.get("input_size", (3, 96, 96))[1] if model.default_cfg.get("fixed_input_size") else size or 96
+    wanted = (
+        model.default_cfg.get("input_size", (3, 96, 96))[1] if model.default_cfg.get("fixed_input_size") else size or 96
+    )
     return Classified(model), (torch.randn(2, 3, wanted, wanted), torch.tensor([1, 3]))
 
 
@@ -228,9 +481,18 @@ HAND = {
     "buffers": lambda: (Buffers(), (torch.randn(6, 8),)),
     "mixed": lambda: (Mixed(), (torch.randn(3, 12),)),
     "encoder": lambda: (nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True), (torch.randn(2, 5, 16),)),
-    "decoder": lambda: (nn.TransformerDecoderLayer(16, 4, 32, 0.0, batch_first=True), (torch.randn(2, 5, 16), torch.randn(2, 7, 16))),
-    "conv1d": lambda: (nn.Sequential(nn.Conv1d(4, 8, 3, padding=1), nn.BatchNorm1d(8), nn.ReLU(), nn.AdaptiveAvgPool1d(1)), (torch.randn(2, 4, 11),)),
-    "conv3d": lambda: (nn.Sequential(nn.Conv3d(2, 4, 3), nn.InstanceNorm3d(4), nn.MaxPool3d(2)), (torch.randn(2, 2, 8, 8, 8),)),
+    "decoder": lambda: (
+        nn.TransformerDecoderLayer(16, 4, 32, 0.0, batch_first=True),
+        (torch.randn(2, 5, 16), torch.randn(2, 7, 16)),
+    ),
+    "conv1d": lambda: (
+        nn.Sequential(nn.Conv1d(4, 8, 3, padding=1), nn.BatchNorm1d(8), nn.ReLU(), nn.AdaptiveAvgPool1d(1)),
+        (torch.randn(2, 4, 11),),
+    ),
+    "conv3d": lambda: (
+        nn.Sequential(nn.Conv3d(2, 4, 3), nn.InstanceNorm3d(4), nn.MaxPool3d(2)),
+        (torch.randn(2, 2, 8, 8, 8),),
+    ),
     "bag": lambda: (nn.EmbeddingBag(20, 8, mode="sum"), (torch.randint(0, 20, (3, 5)),)),
 }
 

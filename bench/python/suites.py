@@ -3,9 +3,9 @@
 
     bench/python/suites.py ops|modules [--backends aothost,inductor] [--samples 3] [--out F.jsonl] [NAME-PATTERN ..]
 
-ops: OpInfo (torch.testing._internal.common_methods_invocations), float32 on the CPU; modules: ModuleInfo. A sample passes
-if each result and gradient is as near to float64 as eager in float32 is (accuracy.py). A row is an operator or module; each
-runs in a process of its own. Operators that eager itself cannot differentiate run forward alone.
+ops: OpInfo (torch.testing._internal.common_methods_invocations), float32 on the CPU; modules: ModuleInfo. A sample
+passes if each result and gradient is as near to float64 as eager in float32 is (accuracy.py). A row is an operator or
+module; each runs in a process of its own. Operators that eager itself cannot differentiate run forward alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ def wide(value):
     import torch
 
     return torch.utils._pytree.tree_map(
-        lambda t: t.detach().to({torch.float32: torch.float64, torch.complex64: torch.complex128}.get(t.dtype, t.dtype))
-        if isinstance(t, torch.Tensor)
-        else torch.float64 if t is torch.float32 else t,
+        lambda t: (
+            t.detach().to({torch.float32: torch.float64, torch.complex64: torch.complex128}.get(t.dtype, t.dtype))
+            if isinstance(t, torch.Tensor)
+            else torch.float64 if t is torch.float32 else t
+        ),
         value,
     )
 
@@ -37,9 +39,11 @@ def own(value, needs_grad):
     import torch
 
     return torch.utils._pytree.tree_map(
-        lambda t: t.detach().clone().requires_grad_(needs_grad and (t.is_floating_point() or t.is_complex()))
-        if isinstance(t, torch.Tensor)
-        else t,
+        lambda t: (
+            t.detach().clone().requires_grad_(needs_grad and (t.is_floating_point() or t.is_complex()))
+            if isinstance(t, torch.Tensor)
+            else t
+        ),
         value,
     )
 
@@ -150,7 +154,12 @@ def run_one(name, backends, kind, n):
             if said is not None:
                 results.append(said)
         bad = [r for r in results if r]
-        row[backend] = {"ok": not bad, "samples": len(results), "wrong": [r for r in bad if r.startswith("WRONG")], "error": bad[0] if bad else ""}
+        row[backend] = {
+            "ok": not bad,
+            "samples": len(results),
+            "wrong": [r for r in bad if r.startswith("WRONG")],
+            "error": bad[0] if bad else "",
+        }
     return row
 
 
@@ -186,12 +195,17 @@ def main():
             else:
                 c["none"] += 1
             if r is None or not r["ok"]:
-                print(f"{k + 1}/{len(names)} {name} {b}: {(r or row).get('error') or row.get('skipped')}"[:400], flush=True)
+                print(
+                    f"{k + 1}/{len(names)} {name} {b}: {(r or row).get('error') or row.get('skipped')}"[:400],
+                    flush=True,
+                )
         if out:
             out.write(json.dumps(row) + "\n")
             out.flush()
     for b, c in count.items():
-        print(f"{b}: {c['pass']} pass, {len(c['wrong'])} wrong {c['wrong']}, {len(c['fail'])} do not run {c['fail']}, {c['none']} have no sample that can be judged")
+        print(
+            f"{b}: {c['pass']} pass, {len(c['wrong'])} wrong {c['wrong']}, {len(c['fail'])} do not run {c['fail']}, {c['none']} have no sample that can be judged"
+        )
     return any(c["wrong"] for c in count.values())
 
 

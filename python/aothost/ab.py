@@ -44,7 +44,9 @@ class Comparison:
     def __str__(self) -> str:
         names = [", ".join(f"{k}={v}" for k, v in arm.options.items()) or "default" for arm in self.arms]
         width = max(map(len, names))
-        lines = [f"{'arm':{width}}  {'step':>10}  {'half of them':>20}  {'ratio':>6}  {'saved':>10}  {'first call':>10}  difference"]
+        lines = [
+            f"{'arm':{width}}  {'step':>10}  {'half of them':>20}  {'ratio':>6}  {'saved':>10}  {'first call':>10}  difference"
+        ]
         for name, arm in zip(names, self.arms):
             low, _, high = statistics.quantiles(arm.seconds, n=4) if len(arm.seconds) > 1 else [arm.median] * 3
             lines.append(
@@ -64,7 +66,9 @@ def ab(model: Any, *inputs: Any, steps: int = 20, options: Any = None, **listed:
     with own_gradients(model):
         reference = None
         for arm in arms:
-            compiled = torch.compile(model, backend=functools.partial(backend, options={**(options or {}), **arm.options}))
+            compiled = torch.compile(
+                model, backend=functools.partial(backend, options={**(options or {}), **arm.options})
+            )
             runs.append(functools.partial(step, model, compiled, inputs))
             begin = time.perf_counter()
             with noting() as notes:

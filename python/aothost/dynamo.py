@@ -3,9 +3,9 @@
     Dynamo's graph -> AOTAutograd -> joint graph -> divide() -> CompiledGraph -> two halves of one node each
                                   -> inference graph -> compile_inference()
 
-The joint graph is taken where AOTAutograd asks for a partition. The pipeline's own partition divides it; AOTAutograd gets
-two graphs of one opaque node, with a handle as the only saved value (PyTorch 2.11, torch/_functorch/partitioners.py has
-the contract of a partition function).
+The joint graph is taken where AOTAutograd asks for a partition. The pipeline's own partition divides it; AOTAutograd
+gets two graphs of one opaque node, with a handle as the only saved value (PyTorch 2.11,
+torch/_functorch/partitioners.py has the contract of a partition function).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from .program import CompiledGraph
 log = logging.getLogger("aothost")
 
 
-def backend(module: fx.GraphModule, example_inputs: Sequence[Any], *, options: Any = None, **unused: Any) -> Callable[..., Any]:
+def backend(
+    module: fx.GraphModule, example_inputs: Sequence[Any], *, options: Any = None, **unused: Any
+) -> Callable[..., Any]:
     """torch.compile(model, backend="aothost", options={..}); options.Options lists them."""
     chosen = Options.of(options)
     compiler = functools.partial(compile_half, options=chosen)

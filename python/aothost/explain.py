@@ -1,8 +1,8 @@
 """aothost.explain(model, x): what torch.compile and aothost make of a model.
 
-    graphs           one for each piece of code that Dynamo traces whole, with its nodes and saved bytes
-    breaks           where Dynamo ends a graph, and why
-    eager            operators that run in eager between compiled segments, and what aothost says of them
+graphs           one for each piece of code that Dynamo traces whole, with its nodes and saved bytes
+breaks           where Dynamo ends a graph, and why
+eager            operators that run in eager between compiled segments, and what aothost says of them
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ def compile_or_split(module: fx.GraphModule, options: Options, static: Sequence[
     eager.n_nodes = sum(n.op == "call_function" and not is_size(n) for n in module.graph.nodes)
     for _ in range(MAX_TRIES):
         try:
-            run = CompiledGraph(module, options, None, static) if not refused else Split(module, options, refused, eager)
+            run = (
+                CompiledGraph(module, options, None, static) if not refused else Split(module, options, refused, eager)
+            )
             break
         except (Unsupported, _aothost.Error) as error:
             found = refused_by(error, module) - refused

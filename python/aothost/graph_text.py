@@ -2,8 +2,8 @@
 
     joint graph of AOTAutograd -> leaves (inputs), ports with roles, one line a node -> text
 
-The graph is functional: AOTAutograd has removed mutation and views of inputs. Sizes that are symbols stay symbols; their
-hints are the values at tracing. What the text form cannot say raises `Unsupported`, with the node's name.
+The graph is functional: AOTAutograd has removed mutation and views of inputs. Sizes that are symbols stay symbols;
+their hints are the values at tracing. What the text form cannot say raises `Unsupported`, with the node's name.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def device(value: torch.device) -> str:
 
 
 def with_statistics(node: fx.Node, values: Sequence[Any]) -> list[Any]:
-    """The results as the CPU's kernel has them: mean and deviation of a half are of its weight's dtype, not of its own as
-    PyTorch's fake tensors have it (2.11: torch/_refs, native_layer_norm)."""
+    """The results as the CPU's kernel has them: mean and deviation of a half are of its weight's dtype, not of its
+    own as PyTorch's fake tensors have it (2.11: torch/_refs, native_layer_norm)."""
     if node.target is not torch.ops.aten.native_layer_norm.default or node.args[2] is None:
         return list(values)
     dtype = node.args[2].meta["val"].dtype
@@ -148,7 +148,8 @@ class Writer:
         self.lines: list[str] = []
         self.names: dict[fx.Node, str | list[str | None]] = {}
         self.symbols: dict[str, Any] = {}
-        self.sizes: dict[fx.Node, Sequence[Any]] = {}  # of gradients: those of their inputs, which may be written simpler
+        # Of gradients: the sizes of their inputs, which may be written simpler.
+        self.sizes: dict[fx.Node, Sequence[Any]] = {}
         self.types: dict[Any, str] = {}  # of tensors without symbols
         self.draws = False
 
@@ -254,7 +255,8 @@ class Writer:
         return lines + self.equalities()
 
     def equalities(self) -> list[str]:
-        """Guards of the trace that equate sizes: the program's expressions are equal where PyTorch knew that they are."""
+        """Guards of the trace that equate sizes: the program's expressions are equal where PyTorch knew that they
+        are."""
         lines: list[str] = []
         for _, value in list(self.symbols.values())[:1]:
             for guard in shape_env_of(value).guards:
@@ -307,8 +309,8 @@ def flags_of(node: fx.Node, backward: set[fx.Node]) -> str:
 def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: Iterable[int] = ()) -> Program:
     """The graph as a text program.
 
-    n_forward_outputs  of a joint graph; the outputs behind them are gradients of the inputs, in order. None: there is no
-                       backward.
+    n_forward_outputs  of a joint graph; the outputs behind them are gradients of the inputs, in order. None: there is
+    no backward.
     static             inputs whose memory stays the same from call to call: they become leaves that are bound once.
     """
     graph = module.graph
@@ -347,7 +349,9 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
             result.parameters.append(i)
             result.parameter_gradients.append(i if has_gradient else None)
         else:
-            leaf_of[i] = leaf(f"user_input {len(result.user_inputs)}", node, f"x{len(result.user_inputs)}", has_gradient)
+            leaf_of[i] = leaf(
+                f"user_input {len(result.user_inputs)}", node, f"x{len(result.user_inputs)}", has_gradient
+            )
             result.user_inputs.append(i)
             result.input_gradients.append(i if has_gradient else None)
 
@@ -357,7 +361,12 @@ def write(module: fx.GraphModule, n_forward_outputs: int | None = None, static: 
             if not isinstance(value, torch.Tensor):
                 continue  # the graph of a higher-order operator
             node.meta.setdefault("val", value)
-            leaf(f"user_input {len(result.user_inputs) + len(result.constants)}", node, f"c{len(result.constants)}", False)
+            leaf(
+                f"user_input {len(result.user_inputs) + len(result.constants)}",
+                node,
+                f"c{len(result.constants)}",
+                False,
+            )
             result.constants.append(value)
 
     outputs = output.meta.get("desc") or [None] * len(flat)
@@ -424,7 +433,8 @@ def updated_inputs(inputs: Sequence[fx.Node], outputs: Sequence[Any]) -> set[int
 
 
 def tangent_of(node: fx.Node, descriptors: Sequence[Any], outputs: Sequence[Any], k: int, taken: list[int]) -> int:
-    """The user output that a tangent belongs to: by AOTAutograd's descriptor, else the k-th float output of its shape."""
+    """The user output that a tangent belongs to: by AOTAutograd's descriptor, else the k-th float output of its
+    shape."""
     wanted = getattr(node.meta.get("desc"), "output", None)
     tensors = [i for i, n in enumerate(outputs) if isinstance(n, fx.Node) and not is_size(n)]
     for number_, i in enumerate(tensors):

@@ -3,9 +3,9 @@
     CompiledGraph     a graph: a forward alone, or forward and backward, divided by the pipeline's own partition stage
     Instance          its program with leaves (parameters, buffers) bound to the memory of some tensors
 
-A graph is compiled once, under fake tensors, and runs on real ones. Dynamo may call one graph for several modules of the
-same code: each set of parameters whose forwards still wait for their backward has an instance of its own, which comes out
-of aothost's compile cache. Other inputs are given to each call.
+A graph is compiled once, under fake tensors, and runs on real ones. Dynamo may call one graph for several modules of
+the same code: each set of parameters whose forwards still wait for their backward has an instance of its own, which
+comes out of aothost's compile cache. Other inputs are given to each call.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class CompiledGraph:
         self.options = options
         first = Instance(load(self.text, options, self.is_joint))
         self.instances = [first]
-        self.read_by_backward = [i for k, i in enumerate(self.text.parameters) if first.program.backward_reads(f"param.p{k}")]
+        self.read_by_backward = [
+            i for k, i in enumerate(self.text.parameters) if first.program.backward_reads(f"param.p{k}")
+        ]
         self.last_saved_bytes: int | None = None  # of the last forward, while somebody watches (notes.py)
         self.lock = threading.Lock()
         if (notes := current()) is not None:

@@ -18,7 +18,9 @@ class Sizes:
     """The layouts of some values: `of(inputs)` has one for each, an int for an int, None for None."""
 
     def __init__(self, inputs: Sequence[Any], values: Sequence[Any]):
-        self._constant: list[Any] | None = [layout(v, int) for v in values] if not any(map(is_symbolic, values)) else None
+        self._constant: list[Any] | None = (
+            [layout(v, int) for v in values] if not any(map(is_symbolic, values)) else None
+        )
         self._function = None if self._constant is not None else compile_function(inputs, values)
 
     def of(self, inputs: Sequence[Any]) -> list[Any]:
@@ -83,7 +85,11 @@ def compile_function(inputs: Sequence[Any], values: Sequence[Any]) -> Callable[[
         from .graph_text import Unsupported
 
         raise Unsupported(f"the size {sorted(missing)[0]}, which no input has")
-    lines = ["def sizes(inputs):"] + [f"  {name} = {source[name]}" for name in sorted(used)] + [f"  return [{', '.join(rows)}]"]
+    lines = (
+        ["def sizes(inputs):"]
+        + [f"  {name} = {source[name]}" for name in sorted(used)]
+        + [f"  return [{', '.join(rows)}]"]
+    )
     import math
 
     constants["math"] = math

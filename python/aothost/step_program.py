@@ -1,7 +1,7 @@
 """A model, its loss and an optimizer's update as one program, for inputs of one layout.
 
-    Whole(model, loss_fn) -> torch.export (non-strict) -> archive -> aothost: functionalize, rng, autograd, partition,
-                                                                     update, one step graph, backend
+Whole(model, loss_fn) -> torch.export (non-strict) -> archive -> aothost: functionalize, rng, autograd, partition,
+                                                                 update, one step graph, backend
 """
 
 from __future__ import annotations
