@@ -79,7 +79,7 @@ static const char *const RULES[] = {
 #define ONLY_IF(op, when)
 #define FIRST_RESULT(op)
 #define PREPARED(op, prepare)
-#include "../rules.def"
+#include "../../plugins/autograd/rules.def"
 };
 
 /* Rules that hold for complex numbers. */
@@ -88,7 +88,7 @@ static const char *const COMPLEX_RULES[] = {
 #define CONJUGATED(op) op,
 #define CONJUGATED_AS(op, text) op,
 #define COMPLEX_AS(op, text) op,
-#include "../complex_rules.def"
+#include "../../plugins/autograd/complex_rules.def"
 #undef AS_IT_STANDS
 #undef CONJUGATED
 #undef CONJUGATED_AS
