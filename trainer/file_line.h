@@ -3,8 +3,8 @@
 
 #include <base/sink.h>
 
-/* A line about a file: its bytes, and a hash of places spread over it. Two machines' files of one name are told apart
- * by it, at a cost that does not grow with them. */
+/* A line about a file: its bytes, and a hash of places spread over it. It distinguishes two machines'
+ * files of one name, at a cost independent of their size. */
 aot_status_t aoth_said_file(kit_text_t *out, const char *path, aoth_sink_t *sink);
 
 #endif

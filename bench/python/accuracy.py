@@ -3,7 +3,7 @@
 
     bench/python/accuracy.py [--backends aothost,inductor] [--out F.jsonl] [--timeout S] [NAME-PATTERN ..]
 
-Each model runs in a process of its own. A backend passes if each tensor is as near to float64 as eager in float32 is:
+Each model runs in a separate process. A backend passes if each tensor is as near to float64 as eager in float32 is:
 rms(got - f64) <= 4 rms(eager - f64) + 2e-5 rms(f64) + 1e-7 of the largest gradient. Prints a row a model, a summary
 last; status 1 if a backend gave a wrong result. Models are those of models.py, without dropout.
 """
@@ -175,6 +175,14 @@ def in_fork(name, timeout, run):
     return json.loads(text) if text else {"model": name, "skipped": f"ended with status {status}"}
 
 
+def summary(row, backend):
+    """One backend of a row in a few words."""
+    found = row.get(backend, {})
+    if found.get("ok"):
+        return "ok"
+    return (found.get("wrong") or [str(found.get("error", row.get("skipped", "")))[-200:]])[0]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("patterns", nargs="*", default=["*"])
@@ -206,10 +214,7 @@ def main():
         if out:
             out.write(json.dumps(row) + "\n")
             out.flush()
-        text = "  ".join(
-            f"{b}: {'ok' if row.get(b, {}).get('ok') else (row.get(b, {}).get('wrong') or [str(row.get(b, {}).get('error', row.get('skipped', '')))[-200:]])[0]}"
-            for b in backends
-        )
+        text = "  ".join(f"{b}: {summary(row, b)}" for b in backends)
         print(f"{k + 1}/{len(names)} {name}  {text}  {row.get('nodes_in_eager') or ''}", flush=True)
     for b in backends:
         print(

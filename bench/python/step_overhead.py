@@ -1,4 +1,4 @@
-"""Host cost of a training step: compile_step beside eager PyTorch, by number of parameters.
+"""Host cost of a training step: compile_step and eager PyTorch, by number of parameters.
 
     OMP_NUM_THREADS=1 python bench/python/step_overhead.py [--parameters 2,48,200] [--optimizer adamw]
 

@@ -5,7 +5,7 @@
 
 ops: OpInfo (torch.testing._internal.common_methods_invocations), float32 on the CPU; modules: ModuleInfo. A sample
 passes if each result and gradient is as near to float64 as eager in float32 is (accuracy.py). A row is an operator or
-module; each runs in a process of its own. Operators that eager itself cannot differentiate run forward alone.
+module; each runs in a separate process. Operators that eager itself cannot differentiate run forward alone.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def judge_sample(call, fresh_call, arguments, named, needs_grad, backend):
             return None
         return judge_sample(call, fresh_call, arguments, named, False, backend)
     same = all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(eager.values(), again.values()))
-    if not same or any("empty" in str(getattr(call, "__name__", "")) for _ in (0,)):
+    if not same:
         return None  # random, or what was in memory
     try:
         reference = run(call, *wide((arguments, named)), needs_grad)

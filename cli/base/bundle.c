@@ -6,12 +6,12 @@
  *         journal.txt     what it had edited
  *         info.json       plugin, version, build id, signal, last node, environment read
  *
- * Of a run that failed the program is the one that went to the backends, the pipeline has those, and next to it stands
+ * For a failed run the program is the one given to the backends, the pipeline lists those, and there is also
  *
  *         call.safetensors    what the call was given (step.h, aoth_step_given)
  *
  * `aothost replay DIR` does it again, and so does `aothost opt program.ir --use UNIT --with ..` for a stage; the
- * command line is printed and stands in info.json. */
+ * command line is printed and written to info.json. */
 #include <cli/base/bundle.h>
 
 #include <aot/inline.h>

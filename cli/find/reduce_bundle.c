@@ -51,7 +51,7 @@ static aot_status_t make_folder(aoth_reduce_t *r) {
 
 /* ---- a try ---- */
 
-/* The program as it is edited: stored where the bundle still fails so, else undone. */
+/* Keeps the edited program if the bundle still fails in the same way; else undoes the edits. */
 static int keep_or_undo(aoth_reduce_t *r, aot_prog_t *p, int is_edited) {
   kit_text_t text = {0};
   if (is_edited) aoth_print(p, &text);

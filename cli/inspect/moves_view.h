@@ -5,7 +5,7 @@
 #include <ir/program.h>
 #include <jansson.h>
 
-/* A row a move, in order: graph, part (that it stands before, or after), after, what, from, to (null: where the run
+/* A row a move, in order: graph, part (that it precedes or follows), after, what, from, to (null: where the run
  * is), bytes (at the hints of symbols), kept (a copy of a leaf, until that is another). A new reference; an empty list
  * where nothing moves. O(program). */
 json_t *aoth_moves_json(aot_ctx_t *ctx, aot_prog_t *p);

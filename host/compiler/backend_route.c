@@ -101,7 +101,8 @@ typedef struct question {
   int is_answered; /* 0: the unit does not offer the extension */
 } question_t;
 
-/* Like aoth_instance_create, without a bundle or an undo of the journals when it fails: they are the asking stage's. */
+/* Like aoth_instance_create, without a bundle or an undo of the journals when it fails: they belong to the stage that
+ * queries. */
 static aot_status_t create(aoth_backend_route_t *r, station_t *t) {
   if (t->unit.unit) return AOT_OK;
   t->is_dead = t->is_dead || aoth_instance_try(r->s, t->stage, &t->unit) != AOT_OK;
@@ -118,8 +119,8 @@ static aot_status_t create_and_ask(aoth_backend_route_t *r, const char *doing, a
 
 /* ---- the passes between ---- */
 
-/* Those after the asking stage up to the first backend. 0: none; also where another partition stands among them, to
- * which this program is none yet. */
+/* Passes between the querying stage and the first backend. 0: none; also if another partition is among them, for which
+ * the program is not ready. */
 static uint32_t count_passes(const aoth_backend_route_t *r) {
   uint32_t n = 0;
   while (r->at + 1 + n < r->n_stations && is_kind(&r->stations[r->at + 1 + n], "pass/1")) n++;

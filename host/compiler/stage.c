@@ -116,7 +116,7 @@ static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, c
   return AOT_OK;
 }
 
-/* Code that looks on may look at the program as it was, and as it is. */
+/* A watcher (config.watch) sees the program before and after the stage. */
 static aot_status_t show_edits(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_watch_t *w = s->config.watch;
   if (!w || !w->edited) return AOT_OK;

@@ -1,4 +1,4 @@
-/* Typed reading of a map: each function complains where the value stands and continues with the preset. */
+/* Typed reading of a map: each function reports an error at the value's position and continues with the default. */
 #ifndef AOTH_FIELDS_H
 #define AOTH_FIELDS_H
 

@@ -27,7 +27,7 @@ typedef struct aoth_lane {
   aot_timeline_t *out, *in; /* raised by the queue, for others; by the host, for the queue */
   uint64_t n_out, n_in;
   uint64_t n_put;                       /* work on it so far .. */
-  uint64_t seen[AOTH_MAX_LANES];        /* .. and of each other lane's, what this one stands after */
+  uint64_t seen[AOTH_MAX_LANES];        /* .. and of each other lane's work, what this lane waits for */
   uint64_t height;                      /* of `queue`, after the call that was begun */
   const aot_ext_host_work_t *host_work; /* NULL: the device has none */
   int is_host;                          /* the host's own device */

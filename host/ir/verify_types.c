@@ -2,9 +2,9 @@
  *
  * The journal says what was set: nodes made with types of their own, values given another type, nodes with an argument
  * or an operand changed. Their opsets infer again, and results are compared by kind, dtype, rank and sizes, and by
- * the encoding where an opset infers one; not by strides and offset: a result with memory of its own is laid out as its
- * maker queries, a view as its operand lies when it runs. O(edits + rows), and the inferences; what they bring into the
- * program is undone. */
+ * the encoding where an opset infers one; not by strides and offset: a result with its own memory has the layout that
+ * its creator chose, a view that of its operand at run time. O(edits + rows), and the inferences; what they bring into
+ * the program is undone. */
 #include <aot/assert.h>
 #include <aot/inline.h>
 #include <ir/dim_order.h>

@@ -2,8 +2,8 @@
  * thread is in belongs to the thread; only while crashes are contained is it counted, for a crash in a thread that has
  * no frame.
  *
- * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nothing
- * may touch. */
+ * The handlers call only what POSIX allows in one. They run on an alternate signal stack with a guard page below
+ * it. */
 #define _GNU_SOURCE /* registers of a context, process_vm_readv */
 #include <process/crash.h>
 

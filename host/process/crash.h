@@ -6,8 +6,7 @@
  *     aoth_crash_leave(&f);
  *
  * Frames belong to their thread and cost nothing; by themselves they do nothing. Crashes are contained between
- * aoth_contain_begin() and aoth_contain_end(), which the command requests, and a library only when it was informed of
- * to:
+ * aoth_contain_begin() and aoth_contain_end(), which the command calls, and the library only with AOTHOST_CONTAIN:
  *
  *     a thread inside of a frame meets SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or leaves the process (exit)
  *       -> it never continues. It stands still where it is, with whatever locks it holds (those of malloc or dlopen,

@@ -1,9 +1,9 @@
 /* Files that are being written under a temporary name, NAME.tmp-N next to NAME, and what is left of them when a writer
  * is killed.
  *
- * A writer holds a lock on its file (flock) for as long as it has it open, so whoever can take the lock knows that
- * nothing writes there: the lock goes with the process, whatever ended it, and is seen from other process namespaces.
- * Where a file system has no locks, leftovers stay. */
+ * A writer holds a lock on its file (flock) for as long as it has it open, so a process that gets the lock knows
+ * that nothing writes there: the lock goes with the process, whatever ended it, and is seen from other process
+ * namespaces. Where a file system has no locks, leftovers stay. */
 #ifndef KIT_TEMPORARY_H
 #define KIT_TEMPORARY_H
 

@@ -33,8 +33,8 @@ typedef struct bl_library {
 /* Opened by the first call, with one thread. [any-thread] */
 const bl_library_t *bl_library(void);
 /* How many threads may call it at the same time: at most `wanted`, fewer where the address space has no room for their
- * buffers. 0: none, *failure reports. It computes in the thread that calls it: threads of its own spin next to the
- * callers when they have nothing to do, for longer than most products take. */
+ * buffers. 0: none, and *failure says why. It computes in the calling thread: OpenBLAS's own threads would spin next
+ * to the callers when idle, for longer than most products take. */
 int32_t bl_set_callers(int32_t wanted);
 
 #endif

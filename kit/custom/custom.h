@@ -33,7 +33,7 @@ typedef struct custom_written {
   uint32_t arg, element; /* of the operator's own arguments; element of a list, else 0 */
   uint32_t value;        /* value row that holds it before */
   uint32_t same_as;      /* an earlier one that is the same value: they share memory; CUSTOM_NONE: none */
-  uint32_t in_place;     /* 1: nothing sees the difference when it is written where it lies */
+  uint32_t in_place;     /* 1: it may be written in place: no other reader sees the old contents */
 } custom_written_t;
 
 typedef struct custom_node {

@@ -2,7 +2,7 @@
  *
  * A value that a group makes and others read is written once and read by each of them. Where it is cheap to compute
  * from what these read anyway, or from what is smaller (a cast from f16 or bf16, a mean removed, a mask), each group
- * that reads it may have nodes of its own for it: copies. If nothing else reads it, it is not in memory at all.
+ * that reads it may have copies of its nodes. If nothing else reads it, it is not in memory at all.
  *
  * Values are looked at from the last to the first. What a reader has to compute, and what it reads for that, is found
  * by dynamic programming over the few nodes before the value (MOST_COPIES): each of their operands is there, or is

@@ -23,7 +23,7 @@ int lw_sum_across(const lw_build_t *b, lw_member_t *m);
 int lw_member(const lw_build_t *b, lw_member_t *out); /* of the node at hand; 0: loops cannot hold it */
 /* What it has an element for in every iteration: its result, or the tensor whose rows it reduces. */
 const lw_tensor_t *lw_member_space(const lw_build_t *b, const lw_member_t *m);
-/* The rows of x that these dimensions are are contiguous: their elements further apart than they are. */
+/* Rows of x along these dimensions are adjacent: the stride within a row exceeds that between rows. */
 int lw_is_across_memory(const lw_tensor_t *x, uint32_t reduced);
 uint32_t lw_n_places(const lw_build_t *b); /* of arguments that a loop's operators may have */
 

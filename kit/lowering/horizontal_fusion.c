@@ -75,7 +75,7 @@ static void find_live(fusion_state_t *j) {
   }
 }
 
-/* An output that is where an input lies is the same memory. */
+/* An output in the place of an input has the input's memory. */
 static void find_memory(fusion_state_t *j, const lw_build_t *b) {
   const lw_schedule_t *s = j->s;
   for (uint32_t i = 0; i < s->n_storages; i++) j->memory[i] = i;

@@ -58,8 +58,8 @@ typedef struct lw_build {
   uint32_t *home;
   /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
   uint32_t *donated_input;
-  /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then a tensor has
-   * memory of its own, is read where it is in the graph, and nothing is stored of it that its memory does not hold */
+  /* Kernels of the program may write into what they read: those of plugins, but for collectives'. Then each tensor
+   * has its own memory, is read in graph order, and nothing is assumed of its contents between reads */
   int has_inplace_custom_kernels;
   const lw_machine_t *machine;
   lw_pool_t *pool; /* the schedule's */

@@ -70,7 +70,7 @@ static aot_status_t add_node(lw_build_t *b, uint32_t i, uint32_t space, nc_costs
   lw_begin(b, &t);
   const aot_status_t status = lw_end(b, &t, lower_alone(b, i, space));
   b->node = node;
-  /* nothing runs it here in this form: it is left as it is known */
+  /* the target has no kernel for it in this form: its known cost stays */
   if (status != AOT_OK) return status == AOT_E_EXHAUSTED ? status : bind_results(b);
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const uint32_t storage = lw_type(b, r)->storage;

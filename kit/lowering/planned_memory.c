@@ -29,7 +29,7 @@ static void add_steps(planner_t *p, const lw_schedule_t *schedule, uint32_t grap
   out->begin = p->rows->n_steps;
   int part =
       AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[out->graph].kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD;
-  for (uint32_t i = 0; i < schedule->n_steps; i++) { /* one of its own, a copy, belongs to what precede it */
+  for (uint32_t i = 0; i < schedule->n_steps; i++) { /* a step without a node, a copy, belongs to the part before it */
     const uint32_t node = schedule->steps[i].node;
     if (node != AOT_NO_ID) part = p->part[node];
     mr_step(p->rows, graph, node, part);

@@ -131,7 +131,7 @@ aot_arg_t at_element(const aot_schema_arg_t *s, const aot_arg_t *list, uint32_t 
   }
 }
 
-/* A tensor of scalars represents numbers of no dtype of its own. */
+/* A tensor named `scalars` holds Python numbers: its dtype does not count in type promotion. */
 static int is_scalars(const aot_schema_arg_t *s) {
   return s->type == AOT_STYPE_TENSOR && aot_str_eq(s->name, aot_str("scalars"));
 }

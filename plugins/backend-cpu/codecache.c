@@ -150,8 +150,8 @@ static int find_compiler(const char *name, char *path, size_t size, struct stat 
   return 0;
 }
 
-/* Where the folder keeps what this compiler's file, as it is now, has reported of itself: asking it costs more than all
- * the rest of a start that finds its code. 0: there is no such file. */
+/* The cache file with the version text of this compiler binary (by path, inode, size and time): running the compiler for it
+ * costs more than the rest of a start with cached code. 0: there is no such compiler. */
 static int version_path(const bc_cache_t *c, char *path, size_t size) {
   struct stat st;
   if (!find_compiler(c->compiler, path, size, &st)) return 0;

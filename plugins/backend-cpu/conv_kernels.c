@@ -96,7 +96,7 @@ static bc_matrix_t matrix(int64_t rows, int64_t columns) {
   return (bc_matrix_t){.rows = rows, .columns = columns, .ld = columns};
 }
 
-/* As it is in the product, when it lies the other way. */
+/* The transposed matrix, in the same memory. */
 static bc_matrix_t turned(bc_matrix_t m) {
   return (bc_matrix_t){.rows = m.columns, .columns = m.rows, .ld = m.ld, .transposed = 1};
 }

@@ -1,5 +1,5 @@
-/* Convolutions. oneDNN is queried which layouts it likes; operands that are in another way are copied there and back.
- * What lies channels last is used in its layout. Weights are packed with every call: a step of training changes
+/* Convolutions. oneDNN is asked for the layouts that it prefers; operands in others are reordered there and back.
+ * Channels-last operands are used in their layout. Weights are packed with every call: a step of training changes
  * them. */
 #include "onednn_build.h"
 

@@ -35,7 +35,7 @@ static int multiplies_halves(void) { return has(dnnl_cpu_isa_avx512_core_bf16); 
 
 /* The best implementation takes operands that fill their memory, or are in it by rows. Parts of others, which a team
  * multiplies, are left to one like a BLAS's: of f16 or bf16 it is nearly as fast where the processor multiplies them,
- * of floats the faster BLAS where vectors are wide and b lies by rows, or with a bias, which it adds
+ * of floats the faster BLAS where vectors are wide and b is row major, or with a bias, which it adds
  * (docs/BENCH.md). */
 static int is_fast(const_dnnl_primitive_desc_t made, const bc_product_t *p) {
   const char *name = bc_dnn_implementation(made);

@@ -27,7 +27,7 @@ static int has_hash(const void *newest, uint32_t row, const void *hash) {
 
 static void *from_pool(void *pool, uint64_t nbytes) { return lw_pool_alloc(pool, nbytes); }
 
-/* For one more hash: pool memory, of which what was there stays as it is. */
+/* Room for one more hash, in pool memory; the rows so far are kept. */
 static int make_room(lw_build_t *b, gc_kept_table_t *t) {
   t->rows.alloc = from_pool;
   t->rows.pool = b->pool;

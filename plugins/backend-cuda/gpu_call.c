@@ -359,8 +359,7 @@ static aot_status_t explain(const gc_call_t *c, const lw_step_t *step, lw_error_
                  step ? gc_step_name(step) : "a call", ": ", buffer, is_lost ? "; the device is lost" : "");
 }
 
-/* What failed on a stream; a wait has reported of its own failure (gc_exe_settle), a kernel on the queue has said
- * why. */
+/* Reports a step that failed on a stream, unless a wait (gc_exe_settle) or a kernel on the queue has reported it. */
 static aot_status_t step_failed(const gc_call_t *c, const lw_step_t *step, aot_status_t status, lw_error_t *error) {
   const int has_said = error->code && (strcmp(error->code, "told") == 0 || strcmp(error->code, "kernel-failed") == 0);
   return has_said ? status : explain(c, step, error);

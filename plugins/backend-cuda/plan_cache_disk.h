@@ -1,7 +1,7 @@
 /* Plans of cuDNN that are not made one by one when a lowering requests them. cuDNN compiles the kernels of a plan, some
  * hundred ms for one of attention, and can write it down as text, which loads in 2 ms: so plans are stored in the cache
- * folder under a hash of their graph, cuDNN's version and the device, and those that are missing are made on threads,
- * each with a handle of its own, from when they are requested, and come over as text. */
+ * folder under a hash of their graph, cuDNN's version and the device, and missing ones are built on threads,
+ * each with its own cuDNN handle, as soon as they are requested, and returned as text. */
 #ifndef GC_PLAN_CACHE_DISK_H
 #define GC_PLAN_CACHE_DISK_H
 

@@ -1,10 +1,9 @@
 /* The walk: each node once, in order, so that its operands lie as they are going to before it.
  *
  *     convolution     its images and its weights are copied, unless they lie channels last by then
- *     its results     inferred again where an operand lies otherwise than it came: the operator set knows what hands
- *     the
- *                     order on, as PyTorch does
- *     no rule, or one that queries how operands is laid out (view): it gets them as they came
+ *     its results     inferred again where an operand's layout has changed: the operator set knows which operators
+ *                     propagate the layout, as PyTorch does
+ *     no rule, or one that depends on the operands' layout (view): it gets them in their original layout
  *
  * A graph's ports keep their types: its outputs are copied back. What is connected by values that lie otherwise now is
  * an island. The first walk is a trial with all convolutions; it is undone, and the second one goes with those of
@@ -302,7 +301,7 @@ static void visit_convolution(layout_state_t *w) {
     if (!use_copy(w, id, &t, island)) copy_operand(w, k, island);
     is_said = 1;
   }
-  /* one channel lies either way, and its convolution as its operands are reported */
+  /* with one channel both layouts are equal; the convolution's layout follows its operands' */
   const aot_type_t y = type_of(w, w->e.info.first_result.id);
   if (!is_said && !em_lies_channels_last(&w->e, &y)) copy_operand(w, 1, island);
 }

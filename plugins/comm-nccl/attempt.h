@@ -1,4 +1,4 @@
-/* A call that may not come back, made by a thread of its own: so that patience is stored, whatever NCCL waits for. */
+/* A call that may not return, made on a separate thread, so that its timeout holds whatever NCCL waits for. */
 #ifndef NL_ATTEMPT_H
 #define NL_ATTEMPT_H
 

@@ -1,4 +1,4 @@
-/* Buffers that nothing can touch unless they are opened. Each is a mapping of its own:
+/* Buffers that nothing can touch unless they are opened. Each is a separate mapping:
  *
  *     | guard page | slack .. data .. slack | guard page |
  *                                        ^ end of the last page; the data ends there, or up to SD_ALIGN - 1 bytes

@@ -2,8 +2,8 @@
  *
  * A damaged stride gives other numbers without a word, so that recorded ones count for nothing where a rule knows the
  * layout. Of operators that PyTorch composes of others (einsum, stft) only PyTorch knows it: recorded strides are used
- * if no two elements share an address and none is outside of what such a result can be in: memory of its own, or that
- * of an operand. Sizes and strides are looked at with symbols at their traced values. */
+ * if no two elements share an address and all are inside the memory that such a result can have: a new storage, or an
+ * operand's. Sizes and strides are looked at with symbols at their traced values. */
 #include "builder.h"
 #include <stdio.h>
 #include <string.h>

@@ -96,7 +96,7 @@ static void add_output(builder_t *b, uint32_t leaf, em_x_t v, aot_str_t name) {
 
 static int counts_steps(const opt_rule_t *r) { return r->kind == OPT_RULE_ADAM || opt_sgd_counts(&r->sgd); }
 
-/* A leaf that the update reads only: whoever runs the program may set it before a step. */
+/* A leaf that the update only reads: the caller may set it before a step. */
 static em_x_t add_lr_scale(builder_t *b, const group_t *g) {
   const aot_str_t name = group_name(b, g, "lr-scale");
   aot_leaf_info_t info = {.struct_size = sizeof info,

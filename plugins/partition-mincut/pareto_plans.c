@@ -248,7 +248,7 @@ static int try_step(mc_candidates_t *c, maker_t *k, const mc_layers_t *l, uint32
   return status == 0 ? add(c, k, &of->spec, &numbers) : status;
 }
 
-/* The plan after which the widest gap lies, of those from which no steps were tried. c->n: none. */
+/* The plan before the widest gap, among those not yet expanded. c->n: none. */
 static uint32_t next_to_expand(const mc_candidates_t *c) {
   uint32_t best = c->n;
   uint64_t most = 0;

@@ -9,7 +9,7 @@ typedef struct work {
   uint32_t *copy[2];   /* by value of the joint graph: that of the forward, and what the backward reads for it */
   uint32_t *parameter; /* by value of the step: the input that it is a view of, JG_NONE: none */
   uint32_t *last_read; /* by input: the last node of the step that reads it or a view of it */
-  uint32_t *behind;    /* by update: the node of the step that it stands after */
+  uint32_t *behind;    /* by update: the node of the step that it follows */
   uint32_t *order, *outputs;
   uint8_t *is_given;
   uint32_t n_updates, n_outputs;
@@ -97,7 +97,7 @@ static void add_forward_and_backward(work_t *w, const uint8_t *is_saved) {
   for (uint32_t i = 0; i < w->s->n_backward; i++) add_node(w, w->s->backward[i], w->copy[1], is_saved);
 }
 
-/* After everything that stands so far; where they run is in `behind`. */
+/* Appends the updates to the nodes so far; `behind` has where they run. */
 static int add_updates(work_t *w) {
   const jg_joint_t *j = w->m->j;
   const uint32_t n = w->n_nodes;

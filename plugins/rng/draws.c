@@ -27,7 +27,7 @@ aot_status_t rg_stream_open(em_t *e) {
   return e->status;
 }
 
-/* Draws are where their seed lies: on another device it is copied there first. */
+/* Draws are on the device of their seed; for another device the seed is copied first. */
 static void find_seed(em_t *e, const aot_type_t *shape, em_x_t *out) {
   rg_stream_t *s = rg_of(e)->stream;
   if (rg_stream_open(e) != AOT_OK) return;

@@ -1,4 +1,4 @@
-"""What is compiled while somebody watches: explain.py and ab.py list it."""
+"""Records what is compiled inside a `with noting()`: for explain.py and ab.py."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def noting() -> Iterator[Notes]:
 
 
 def current() -> Notes | None:
-    """Who watches; None: nobody."""
+    """The notes of the innermost `with noting()`; None: there is none."""
     return _current.get()

@@ -71,14 +71,13 @@ class CompiledGraph:
         self.n_inputs = len(inputs)
         self.sizes = Sizes(inputs, values[:n_forward])
         self.gradient_sizes = Sizes(inputs, values[n_forward:]) if self.is_joint else None
-        self.outputs = set(self.text.outputs)
         self.options = options
         first = Instance(load(self.text, options, self.is_joint))
         self.instances = [first]
         self.read_by_backward = [
             i for k, i in enumerate(self.text.parameters) if first.program.backward_reads(f"param.p{k}")
         ]
-        self.last_saved_bytes: int | None = None  # of the last forward, while somebody watches (notes.py)
+        self.last_saved_bytes: int | None = None  # of the last forward inside a `with noting()` (notes.py)
         self.lock = threading.Lock()
         if (notes := current()) is not None:
             notes.graphs.append(self)

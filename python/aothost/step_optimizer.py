@@ -3,7 +3,7 @@
     torch.optim.AdamW -> Rule(unit "adamw") -> states exp_avg, exp_avg_sq of optimizer.state, lent to the program
                                             -> step counters: views of one tensor, advanced together
 
-The states are those that `optimizer.state_dict()` saves; an optimizer that has some already goes on from them.
+The states are those that `optimizer.state_dict()` saves; an optimizer that has some already continues from them.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ typedef struct call {
   char message[300];
 } call_t;
 
-/* How a tensor lies: row by row; the other way round; with gaps and after an offset; each row the same memory. */
+/* Layouts of a tensor: row major; column major; with gaps and an offset; all rows the same memory. */
 enum { DENSE, TURNED, GAPS, REPEATED, N_LAYOUTS };
 static const char *const layouts[N_LAYOUTS] = {"row by row", "column by column", "with gaps, behind an offset",
                                                "with rows that are one in memory"};
@@ -88,7 +88,7 @@ static void fill_tensor(const aoth_tensor_t *x, uint32_t seed) {
     kit_element_store(x->dtype, w.at[0], aot_dtype_is_float(x->dtype) ? (i * 37 % 19) * 0.25 - 1.5 : i % 2);
 }
 
-/* What lies otherwise than row by row: all tensors, or one, results counted after arguments. */
+/* Which tensor is not row major: all, or one, where results are counted after arguments. */
 #define ALL_TENSORS UINT32_MAX
 typedef struct layouts {
   uint32_t which;

@@ -1,6 +1,6 @@
 /* A double of cuBLASLt: libcublasLt.so.13 with the product of strided matrices by columns, summed in double, as an item
- * of the driver double's streams. A result in place of its addend lies as that does, and one next to it whose lines
- * begin less evenly fails, as on an H200. */
+ * of the driver double's streams. A result in place of its addend has that one's layout; one in other memory whose
+ * lines are less aligned fails, as on an H200. */
 #include "double_api.h"
 #include "kit/reference/rk_core.h"
 

@@ -986,7 +986,7 @@ typedef struct function {
   unsigned most_shared; /* bytes of shared memory that a launch may request */
 } function_t;
 
-/* Of 48 KB, with what a kernel has of its own, which nothing knows here: so much is treated as that. */
+/* Shared memory that a launch may use without opting in: 48 KB less 2 KB for the kernel's static part, unknown here. */
 enum { UNASKED_SHARED = (48 - 2) * 1024 };
 
 /* Handles live as long as the process: the driver has no call that ends one. */

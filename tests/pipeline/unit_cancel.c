@@ -1,4 +1,4 @@
-/* A user of the library queries what it compiles to stop, from another thread and from a signal handler of its own. */
+/* A user of the library cancels a compile, from another thread and from a signal handler. */
 #include "session_world.h"
 #include <aothost.h>
 #include <pthread.h>

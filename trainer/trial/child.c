@@ -1,4 +1,4 @@
-/* A child dies with its parent, answers in frames (length, JSON), and stands still while nothing queries. */
+/* A child dies with its parent, answers in frames (length, JSON), and sleeps between requests. */
 #define _GNU_SOURCE /* memfd_create */
 #include <trainer/trial/child.h>
 

@@ -359,7 +359,7 @@ static void symbols_go_through_shape_rules(void **state) {
   assert_true(AOT_DIM_IS_SYM(t.sizes[0]));
 }
 
-/* An explicit draw keeps the asked sizes, symbols included, and is where the seed lies. */
+/* An explicit draw keeps the asked sizes, symbols included, and is on the seed's device. */
 static void draws_take_symbolic_sizes(void **state) {
   const aot_type_t i64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_I64, .device = AOT_DEVICE_CUDA, .device_index = 1};
   int64_t s, sizes[2];
