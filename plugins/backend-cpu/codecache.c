@@ -150,8 +150,8 @@ static int find_compiler(const char *name, char *path, size_t size, struct stat 
   return 0;
 }
 
-/* The cache file with the version text of this compiler binary (by path, inode, size and time): running the compiler for it
- * costs more than the rest of a start with cached code. 0: there is no such compiler. */
+/* The cache file with the version text of this compiler binary (by path, inode, size and time): running the compiler
+ * for it costs more than the rest of a start with cached code. 0: there is no such compiler. */
 static int version_path(const bc_cache_t *c, char *path, size_t size) {
   struct stat st;
   if (!find_compiler(c->compiler, path, size, &st)) return 0;

@@ -69,6 +69,8 @@ grep -E "\"($ids|sgd|adamw?)\"" "$dir/host" | sed -E 's/^([^:]*):[0-9]+:.*"('"$i
 grep -vE '^(#|$)' tests/style/units_in_host.txt | LC_ALL=C sort > "$dir/known"
 LC_ALL=C comm -23 "$dir/named" "$dir/known" | complain "the host names a unit"
 LC_ALL=C comm -13 "$dir/named" "$dir/known" | complain "is no exception any more: remove the line"
+find plugins kit -path '*/tests/*' -name '*.[ch]' -exec grep -nHE '^[[:space:]]*#[[:space:]]*include <(trainer|cli|sdk)/' {} + |
+  complain "tests of a plugin or of the kit include the trainer or the command: such tests are in tests/" || true
 find plugins -path '*/tests/*' -name '*.[ch]' -exec grep -nHE '^[[:space:]]*#[[:space:]]*include "\.\./\.\./' {} + |
   complain "a plugin's tests leave its folder" || true
 find plugin-api kit host trainer cli sdk plugins tests tools bench -name '*.[ch]' ! -name plugin.c 2>/dev/null | sed 's|.*/||' | sort | uniq -d |
